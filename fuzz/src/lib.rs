@@ -55,6 +55,7 @@ fn settings(flags: u8) -> FrameSettings {
         framing: if flags & 2 == 0 { Framing::AnnexB } else { Framing::LengthPrefixed },
         frame_len_max: FRAME_LEN_MAX,
         incomplete: flags & 8 != 0,
+        packed: flags & 16 != 0,
     }
 }
 

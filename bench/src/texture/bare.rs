@@ -21,6 +21,12 @@ const WINDOW: usize = 2 << 20;
 /// Octets of one write to a TCP connection.
 const WRITE: usize = 1 << 20;
 
+/// Frames between which the octets that are put in place are rotated, as a client keeps that many.
+const FRAMES: usize = 3;
+
+/// Octets of a datagram before those that are put in place.
+const HEADER: usize = 4;
+
 /// Timeout of every step.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -40,10 +46,11 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// Datagrams of `datagram` octets, coalesced on both sides if the system supports it.
+    /// Datagrams of `datagram` octets, coalesced on both sides if the system supports it. If `is_placed`,
+    /// the receiver copies those behind each header into a frame.
     pub(super) fn udp(
         octets: usize,
-        datagram: usize,
+        (datagram, is_placed): (usize, bool),
         units: usize,
         buffer: usize,
     ) -> anyhow::Result<Self> {
@@ -57,6 +64,7 @@ impl Bare {
             sender.connect(to)?;
             let (mut arena, mut queue) = (receiver.arena(), sender.send_queue());
             let (octets, taken) = (vec![0x2d; part], Arc::new(AtomicUsize::new(0)));
+            let mut places = Places::new(if is_placed { part } else { 0 });
             let seen = Arc::clone(&taken);
             let push = move || {
                 let (until, mut sent) = (Instant::now() + TIMEOUT, 0);
@@ -72,7 +80,10 @@ impl Bare {
                 // The receiver reports what was not sent, too.
                 let _ = send_datagrams((&sender, &mut queue), &octets, datagram, to, wait);
             };
-            let pull = move |ready: &dyn Fn()| pull_udp(&receiver, &mut arena, part, &taken, ready);
+            let pull = move |ready: &dyn Fn()| {
+                places.begin();
+                pull_udp((&receiver, &mut arena), (part, &mut places), &taken, ready)
+            };
             Ok((Box::new(push), Box::new(pull)))
         })
     }
@@ -157,10 +168,36 @@ impl Bare {
     }
 }
 
+/// The memory of the frames in which octets are put in place; none if it is empty.
+struct Places {
+    frames: Vec<Vec<u8>>,
+    at: usize,
+}
+
+impl Places {
+    fn new(len: usize) -> Self {
+        Self { frames: vec![vec![0; len]; FRAMES], at: 0 }
+    }
+
+    /// Begins the next frame.
+    fn begin(&mut self) {
+        self.frames.rotate_left(1);
+        self.at = 0;
+    }
+
+    fn put(&mut self, datagram: &[u8]) {
+        let octets = datagram.get(HEADER..).unwrap_or_default();
+        let end = self.at + octets.len();
+        if let Some(place) = self.frames[0].get_mut(self.at..end) {
+            place.copy_from_slice(octets);
+            self.at = end;
+        }
+    }
+}
+
 fn pull_udp(
-    socket: &UdpSocket,
-    arena: &mut Arena,
-    part: usize,
+    (socket, arena): (&UdpSocket, &mut Arena),
+    (part, places): (usize, &mut Places),
     taken: &AtomicUsize,
     ready: &dyn Fn(),
 ) -> Option<Instant> {
@@ -175,7 +212,10 @@ fn pull_udp(
         if datagrams.is_empty() {
             return None;
         }
-        have += datagrams.map(|datagram| datagram.data.len()).sum::<usize>();
+        for datagram in datagrams {
+            have += datagram.data.len();
+            places.put(datagram.data);
+        }
         taken.store(have, Ordering::Release);
     }
     Some(Instant::now())
@@ -203,7 +243,7 @@ mod tests {
     #[test]
     fn every_octet_of_every_turn_comes() {
         for units in [1, 3] {
-            let udp = Bare::udp(300_001, 1_412, units, 4 << 20).unwrap();
+            let udp = Bare::udp(300_001, (1_412, units > 1), units, 4 << 20).unwrap();
             let tcp = Bare::tcp(300_001, units, 4 << 20).unwrap();
             for _ in 0..3 {
                 assert!(udp.turn().is_some());

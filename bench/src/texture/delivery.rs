@@ -41,7 +41,7 @@ pub(super) fn columns(table: Table<'_, Row>, cores: usize) -> Table<'_, Row> {
         .measure("bare p50 ms", 3, |row| row.measured.bare(0.5))
         .measure("bare min ms", 3, |row| row.measured.bare(0.0))
         .measure("of bare %", 0, of_bare)
-        .count("bare lost", |row| row.measured.bare_lost as u64)
+        .count("bare lost", |row| row.measured.bare.lost as u64)
         .count("not whole", |row| row.measured.lost() as u64)
         .count("frames", |row| row.measured.frames.len() as u64)
 }
@@ -57,7 +57,7 @@ pub(super) fn plot(series: &mut Vec<Series>, name: &str, x: f64, measured: &Meas
 
 /// Adds the median of bare sockets at a point to the line that is compared with that name.
 pub(super) fn plot_bare(series: &mut Vec<Series>, name: &str, x: f64, measured: &Measured) {
-    if let Some(bare) = Span::quartiles(&measured.bare) {
+    if let Some(bare) = Span::quartiles(&measured.bare.latencies) {
         line(series, &format!("{name}{BARE}")).points.push((x, bare));
     }
 }

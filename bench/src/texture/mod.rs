@@ -9,6 +9,7 @@ mod gpu;
 mod latency;
 mod pictures;
 mod point;
+mod sockets;
 mod stream;
 mod sweep;
 mod timings;
@@ -36,6 +37,7 @@ is in place. One frame is in flight at a time; in turns, as many octets go throu
   bare        UDP: datagrams of the same size, by GSO out of one buffer and by GRO into the receive
               buffers, which are reused, without assembling frames; at most 2 MiB in flight.
               TCP: writes of 1 MiB from one buffer, reads into another.
+  in place    as bare by UDP, but each datagram's octets are copied into one of three frames
   of bare     the bare loop's median latency as a share of ours: 100 % is the limit of sockets
   not whole   frames that lacked packets or were not received; medians are of complete frames
   per core    Gbit/s at the median latency, by all cores of this machine
@@ -90,6 +92,8 @@ enum Which {
     PacketSize,
     /// The parts of a frame's latency
     Timings,
+    /// Goodput and processor time beside sockets alone
+    Sockets,
     /// Speed and quality of the encoders, on one core
     Encode,
     /// Receiving into the memory of a graphics processor; drawing and encoding there
@@ -178,12 +182,13 @@ mod gpu {
 
 type Figures = fn(&Bench<'_>) -> anyhow::Result<Vec<Figure>>;
 
-const FIGURES: [(Which, Figures); 6] = [
+const FIGURES: [(Which, Figures); 7] = [
     (Which::Frames, frames::measure),
     (Which::Latency, latency::measure),
     (Which::Units, sweep::units),
     (Which::PacketSize, sweep::packet_sizes),
     (Which::Timings, timings::measure),
+    (Which::Sockets, sockets::measure),
     (Which::Encode, encode::measure),
 ];
 
@@ -261,7 +266,7 @@ impl Bench<'_> {
             None => Duration::from_millis(longest),
         };
         let frames = self.args.frames.map_or(frames, NonZeroUsize::get);
-        Turns { frames, longest, with_bare: true }
+        Turns { frames, longest, with_bare: true, with_placed: false }
     }
 
     fn runs(&self) -> usize {

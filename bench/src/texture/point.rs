@@ -22,6 +22,18 @@ pub(super) struct Turns {
     /// No further turn begins after this time, but there are at least five.
     pub(super) longest: Duration,
     pub(super) with_bare: bool,
+    /// Also with datagrams whose octets are put in place.
+    pub(super) with_placed: bool,
+}
+
+/// The measurements of sockets alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sockets {
+    /// Latencies in milliseconds.
+    pub(super) latencies: Vec<f64>,
+    /// Processor time of each turn on both sides together, in milliseconds.
+    pub(super) cpu: Vec<f64>,
+    pub(super) lost: usize,
 }
 
 /// The times of one complete frame, in milliseconds.
@@ -46,9 +58,9 @@ pub(super) struct Timed {
 pub(super) struct Measured {
     /// The frames in order; `None` for an incomplete one.
     pub(super) frames: Vec<Option<Timed>>,
-    /// Latencies of the bare sockets, in milliseconds.
-    pub(super) bare: Vec<f64>,
-    pub(super) bare_lost: usize,
+    pub(super) bare: Sockets,
+    /// Sockets whose octets are put in place (UDP).
+    pub(super) placed: Sockets,
     /// Processor time of each frame on both sides together, in milliseconds.
     pub(super) cpu: Vec<f64>,
     pub(super) octets: usize,
@@ -61,11 +73,16 @@ pub(super) fn measure(setup: &Setup, turns: Turns) -> anyhow::Result<Measured> {
         rushes::texture::Layout::new(setup.output, setup.input.width(), setup.input.height())?;
     let octets = layout.bytes();
     let payload = stream.payload().unwrap_or_else(|| setup.payload.max(1));
-    let bare = if turns.with_bare { Some(open_bare(setup, octets, payload)?) } else { None };
+    let open = |is_wished: bool, is_placed| {
+        is_wished.then(|| open_bare(setup, octets, (payload, is_placed))).transpose()
+    };
+    let bare = open(turns.with_bare, false)?;
+    let placed = open(turns.with_placed && setup.transport != Transport::Tcp, true)?;
     let mut measured = Measured { octets, ..Measured::default() };
     for _ in 0..WARM_UP {
         stream.turn();
         bare.as_ref().map(Bare::turn);
+        placed.as_ref().map(Bare::turn);
     }
     let start = std::time::Instant::now();
     let mut arrivals: Vec<Option<Arrival>> = Vec::new();
@@ -76,11 +93,8 @@ pub(super) fn measure(setup: &Setup, turns: Turns) -> anyhow::Result<Measured> {
         let before = cpu::cpu_time();
         arrivals.push(stream.turn());
         measured.cpu.push(millis(cpu::cpu_time().saturating_sub(before)));
-        match bare.as_ref().map(Bare::turn) {
-            Some(Some(latency)) => measured.bare.push(millis(latency)),
-            Some(None) => measured.bare_lost += 1,
-            None => {}
-        }
+        measured.bare.turn(bare.as_ref());
+        measured.placed.turn(placed.as_ref());
     }
     measured.frames = timed(&arrivals, stream, WARM_UP as u64);
     Ok(measured)
@@ -102,13 +116,17 @@ pub(super) fn first_frames(
     Ok(timed(&arrivals, stream, 0))
 }
 
-fn open_bare(setup: &Setup, octets: usize, payload: usize) -> anyhow::Result<Bare> {
+fn open_bare(
+    setup: &Setup,
+    octets: usize,
+    (payload, is_placed): (usize, bool),
+) -> anyhow::Result<Bare> {
     let buffer = setup.socket_buffer;
     if setup.transport == Transport::Tcp {
         return Bare::tcp(octets, setup.units, buffer);
     }
     let octets = octets + octets.div_ceil(payload) * HEADER;
-    Bare::udp(octets, payload + HEADER, setup.units, buffer)
+    Bare::udp(octets, (payload + HEADER, is_placed), setup.units, buffer)
 }
 
 /// Combines the times of both sides; the first arrival is that of frame `first`.
@@ -135,6 +153,19 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
+impl Sockets {
+    /// Takes a turn, if there are such sockets.
+    fn turn(&mut self, sockets: Option<&Bare>) {
+        let Some(sockets) = sockets else { return };
+        let before = cpu::cpu_time();
+        match sockets.turn() {
+            Some(latency) => self.latencies.push(millis(latency)),
+            None => self.lost += 1,
+        }
+        self.cpu.push(millis(cpu::cpu_time().saturating_sub(before)));
+    }
+}
+
 impl Measured {
     /// Returns one figure of every complete frame.
     pub(super) fn each(&self, figure: impl Fn(&Timed) -> f64) -> Vec<f64> {
@@ -148,7 +179,7 @@ impl Measured {
 
     /// Returns the latency of bare sockets that `share` of the frames do not exceed.
     pub(super) fn bare(&self, share: f64) -> Option<f64> {
-        quantile(&self.bare, share)
+        quantile(&self.bare.latencies, share)
     }
 
     /// Returns the number of incomplete frames.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rushes_proto::payload::PackedFrames;
 use rushes_proto::payload::texture::Texture;
 use rushes_proto::rtp::Header;
 use rushes_proto::stream::{Discard, Receiver, ReceiverConfig};
@@ -19,8 +20,14 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
+        Self::of(false)
+    }
+
+    /// Creates a receiver whose frames are delivered together if `packed`.
+    fn of(packed: bool) -> Self {
         let mut config = ReceiverConfig::new(PayloadType::GENERIC, ClockRate::VIDEO);
         config.probation = 1;
+        config.frame.packed = packed;
         let receiver = Receiver::new(Arc::new(Texture { payload: 8 }), config).unwrap();
         Self { receiver, now: Instant::now() }
     }
@@ -38,6 +45,13 @@ impl Case {
 
     fn arrived(&mut self) -> Vec<u8> {
         std::iter::from_fn(|| self.receiver.poll_frame()).map(|frame| frame.data()[3]).collect()
+    }
+
+    /// Returns the numbers of the payloads that are delivered together.
+    fn packed(&mut self) -> Vec<u8> {
+        let mut frames = PackedFrames::new();
+        assert_eq!(self.receiver.poll_packed(&mut frames), !frames.is_empty());
+        frames.iter().map(|frame| frame[3]).collect()
     }
 
     fn discards(&self, reason: Discard) -> u64 {
@@ -88,4 +102,27 @@ fn more_gaps_than_the_window_holds_deliver_everything_once() {
         arrived.extend(case.take(sequence));
     }
     assert_eq!(arrived.len(), 2_000);
+}
+
+#[test]
+fn frames_that_are_delivered_together_come_once_each_as_they_arrived() {
+    let mut case = Case::of(true);
+    for sequence in [10, 13, 11, 13, 12] {
+        assert_eq!(case.take(sequence), [], "no frame of its own");
+    }
+    assert_eq!(case.receiver.ready_octets(), 4 * 5);
+    assert_eq!(case.packed(), [10, 13, 11, 12]);
+    assert_eq!(case.packed(), []);
+    assert_eq!((case.discards(Discard::Duplicate), case.receiver.ready_octets()), (1, 0));
+    assert_eq!(case.receiver.statistics().frames, 4);
+}
+
+#[test]
+fn the_end_of_a_source_loses_no_frame_that_waits() {
+    let mut case = Case::of(true);
+    case.take(10);
+    case.now += Duration::from_secs(3600);
+    case.receiver.handle_timeout(case.now);
+    assert!(case.receiver.statistics().sources.is_empty(), "it has ended");
+    assert_eq!(case.packed(), [10]);
 }

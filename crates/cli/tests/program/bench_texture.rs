@@ -33,6 +33,7 @@ fn every_figure_of_deliveries_has_its_table_and_its_plots() {
         ("units", "units", &["units-360p-ycocg-bc3"]),
         ("packet-size", "packet-size", &["packet-size-360p-ycocg-bc3"]),
         ("timings", "timings", &[]),
+        ("sockets", "texture-sockets", &[]),
     ] {
         let report = measured(&["--figure", figure, "--json", "--out", out]);
         let rows = rows(&report, table);

@@ -7,6 +7,7 @@ use super::elements::ReceivedElements;
 use super::error::PayloadError;
 use super::frame::Frame;
 use super::layers::Layers;
+use super::packed::PackedFrames;
 use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
 use crate::rtp::CaptureTime;
@@ -46,6 +47,9 @@ pub struct FrameSettings {
     /// [place](PayloadFormat::placement); [`Frame::missing`] then returns these parts. At least half of a
     /// frame must have arrived: a few packets must not cost the work of whole frames.
     pub incomplete: bool,
+    /// Whether frames are delivered [together](PackedFrames), without their time and what else a
+    /// [`Frame`] tells, in formats of [one packet a frame](PayloadFormat::has_one_packet_frames).
+    pub packed: bool,
 }
 
 impl Default for FrameSettings {
@@ -56,6 +60,7 @@ impl Default for FrameSettings {
             framing: Framing::AnnexB,
             frame_len_max: 64 << 20,
             incomplete: false,
+            packed: false,
         }
     }
 }
@@ -127,6 +132,8 @@ pub struct FrameBuilder {
     ended_at: Option<RtpTimestamp>,
     ended_whole: bool,
     ready: VecDeque<Frame>,
+    /// Finished frames, instead of those in `ready`, if they are delivered together.
+    packed: Option<PackedFrames>,
     ready_before_packet: usize,
     ready_len: usize,
     len_hint: usize,
@@ -143,6 +150,7 @@ impl FrameBuilder {
         let nal_units = format.has_nal_units();
         let per_unit =
             (nal_units && settings.delivery == Delivery::Unit) || format.has_one_packet_frames();
+        let is_packed = settings.packed && format.has_one_packet_frames();
         let coverage = format.placement().map(Coverage::new);
         if let Some(coverage) = &coverage {
             pool.keep_two(coverage.frame_len().min(settings.frame_len_max));
@@ -174,6 +182,7 @@ impl FrameBuilder {
             ended_at: None,
             ended_whole: false,
             ready: VecDeque::new(),
+            packed: is_packed.then(PackedFrames::new),
             ready_before_packet: 0,
             ready_len: 0,
             len_hint: 0,
@@ -441,10 +450,36 @@ impl FrameBuilder {
     /// # Errors
     /// [`PayloadError::FrameTooLarge`], as from [`extend`](Self::extend).
     pub fn push_unit(&mut self, unit: &[u8]) -> Result<(), PayloadError> {
+        if self.packed.is_some() {
+            return self.pack_unit(unit);
+        }
         self.open_unit();
         self.extend(unit)?;
         self.finish_unit();
         Ok(())
+    }
+
+    /// Adds a unit to the frames that are delivered together.
+    #[inline]
+    fn pack_unit(&mut self, unit: &[u8]) -> Result<(), PayloadError> {
+        let limit = self.settings.frame_len_max;
+        if unit.len() > limit {
+            return Err(PayloadError::FrameTooLarge { limit });
+        }
+        if let Some(packed) = &mut self.packed {
+            packed.push(unit);
+            self.units += 1;
+            self.delivered += 1;
+            self.delivered_octets += unit.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Moves the finished frames that are delivered together behind those in `into`.
+    pub(crate) fn take_packed(&mut self, into: &mut PackedFrames) {
+        if let Some(packed) = &mut self.packed {
+            into.append(packed);
+        }
     }
 
     /// Notes that the unit about to be opened starts a frame by definition, as an access unit
@@ -613,7 +648,7 @@ impl FrameBuilder {
 
     /// Returns the octets of memory in the unfinished frame and in finished frames not yet removed.
     pub fn held_len(&self) -> usize {
-        self.unfinished_octets() + self.ready_len
+        self.unfinished_octets() + self.ready_len()
     }
 
     /// Returns the octets of memory in the unfinished frame.
@@ -629,7 +664,7 @@ impl FrameBuilder {
 
     /// Returns the octets of memory in finished frames not yet removed.
     pub fn ready_len(&self) -> usize {
-        self.ready_len
+        self.ready_len + self.packed.as_ref().map_or(0, PackedFrames::octets)
     }
 
     /// Returns the number of frames delivered so far.
@@ -687,6 +722,13 @@ impl FrameBuilder {
     fn deliver(&mut self, marker: bool) {
         let Some(packet) = self.packet else { return };
         let len = self.len;
+        if let Some(packed) = &mut self.packed {
+            packed.push(self.data.get(..len).unwrap_or_default());
+            self.len = 0;
+            self.delivered += 1;
+            self.delivered_octets += len as u64;
+            return;
+        }
         self.note_len(len);
         let data = if self.data.capacity() >= 4 * len.max(64) {
             let mut fitting = self.pool.take(len);

@@ -32,6 +32,7 @@ mod layout;
 mod naive;
 pub mod nal;
 pub mod opus;
+mod packed;
 pub mod pcm;
 mod pool;
 pub mod raw;
@@ -51,6 +52,7 @@ pub use error::{FrameError, PayloadError};
 pub use fragment::{Fragment, MAX_OWN_OCTETS, Piece, Run};
 pub use frame::Frame;
 pub use layers::{Layers, TemporalLayers};
+pub use packed::PackedFrames;
 pub use pool::FramePool;
 
 use std::fmt;
@@ -116,6 +118,10 @@ pub trait Packetiser: Send {
     fn check(&self, _limit: usize) -> Result<(), FrameError> {
         Ok(())
     }
+
+    /// Sets the number of the first packet of the next frame, in a format whose packets are numbered by
+    /// the application; others ignore it.
+    fn set_first_packet(&mut self, _number: u32) {}
 
     /// Starts a frame, which is split into payloads of at most `limit` octets. A format whose
     /// frames cannot be split makes one longer payload, which is sent in IP fragments.

@@ -14,7 +14,8 @@ use super::stats::{Discard, SourceStatistics};
 use super::window::{PacketRun, Placed, Verdict, Window, WindowLimits};
 use crate::ecn::Ecn;
 use crate::payload::{
-    Depacketiser, Frame, FrameBuilder, FramePool, PacketInfo, PayloadError, PayloadFormat,
+    Depacketiser, Frame, FrameBuilder, FramePool, PackedFrames, PacketInfo, PayloadError,
+    PayloadFormat,
 };
 use crate::repair::Missing;
 use crate::repair::fec::Decoder;
@@ -215,6 +216,11 @@ impl Inbound {
         out: &mut Vec<Option<(Instant, Ecn)>>,
     ) -> Option<ExtendedSequence> {
         self.arrivals.as_mut()?.take(out)
+    }
+
+    /// Moves the finished frames that are delivered together behind those in `into`.
+    pub(super) fn take_packed(&mut self, into: &mut PackedFrames) {
+        self.builder.take_packed(into);
     }
 
     pub(super) fn poll_frame(&mut self) -> Option<Frame> {

@@ -29,7 +29,7 @@ use super::secure::Security;
 use super::sender_count::SentSoFar;
 use super::stats::{Discard, ReceiveStatistics, SourceStatistics};
 use crate::ecn::Ecn;
-use crate::payload::{Frame, FramePool, PayloadFormat};
+use crate::payload::{Frame, FramePool, PackedFrames, PayloadFormat};
 use crate::rtp::TransportSequence;
 use crate::seq::SequenceNumber;
 use crate::ssrc::Ssrc;
@@ -59,6 +59,8 @@ pub struct Receiver {
     pub(super) recent: usize,
     /// Finished frames of sources that have ended.
     pub(super) orphans: VecDeque<Frame>,
+    /// The same, if frames are delivered together.
+    pub(super) packed_orphans: PackedFrames,
     pub(super) pool: FramePool,
     pub(super) events: VecDeque<Event>,
     pub(super) statistics: ReceiveStatistics,
@@ -105,6 +107,7 @@ impl Receiver {
             candidates: Vec::new(),
             recent: 0,
             orphans: VecDeque::new(),
+            packed_orphans: PackedFrames::new(),
             pool: FramePool::new(),
             events: VecDeque::new(),
             statistics: ReceiveStatistics::default(),
@@ -293,6 +296,19 @@ impl Receiver {
         self.sources.iter_mut().find_map(Inbound::poll_frame)
     }
 
+    /// Replaces the frames in `into` by all finished ones, if they are delivered
+    /// [together](crate::payload::FrameSettings::packed); returns whether there are any.
+    ///
+    /// The receiver uses the memory of `into` for the next frames.
+    pub fn poll_packed(&mut self, into: &mut PackedFrames) -> bool {
+        into.clear();
+        into.append(&mut self.packed_orphans);
+        for source in &mut self.sources {
+            source.take_packed(into);
+        }
+        !into.is_empty()
+    }
+
     /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -302,7 +318,9 @@ impl Receiver {
     /// [`poll_frame`](Self::poll_frame).
     pub fn ready_octets(&self) -> usize {
         let orphans: usize = self.orphans.iter().map(|frame| frame.len()).sum();
-        orphans + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
+        self.packed_orphans.octets()
+            + orphans
+            + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
     }
 
     /// Returns the statistics of the reception so far.

@@ -401,6 +401,12 @@ impl Sender {
         Ok(Outgoing::new(self, frame, timestamp))
     }
 
+    /// Sets the number of the first packet of the next frame, in a format whose packets are
+    /// [numbered by the application](crate::payload::Packetiser::set_first_packet).
+    pub fn set_first_packet(&mut self, number: u32) {
+        self.packetiser.set_first_packet(number);
+    }
+
     /// Checks that packets have room for the format's payloads, before there is a frame.
     ///
     /// # Errors

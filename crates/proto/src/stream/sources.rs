@@ -88,6 +88,7 @@ impl Receiver {
         self.with_source(n, Inbound::end);
         let mut source = self.sources.swap_remove(n);
         self.orphans.extend(std::iter::from_fn(|| source.poll_frame()));
+        source.take_packed(&mut self.packed_orphans);
         self.held -= source.counted;
         self.ended.add(&source);
     }

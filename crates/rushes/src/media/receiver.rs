@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_proto::payload::Frame;
-use rushes_proto::stream::Event;
+use rushes_proto::payload::{Frame, PackedFrames};
+use rushes_proto::stream::{Event, Receiver};
 
 use super::hook::Hook;
 use crate::error::Error;
@@ -35,8 +35,8 @@ const LATE_POLLS: u32 = 2;
 
 /// The outcome of waiting for a frame.
 #[derive(Debug)]
-pub(crate) enum Pulled {
-    Frame(Frame),
+pub(crate) enum Pulled<T = Frame> {
+    Frame(T),
     Timeout,
     /// A wake-up, or events that were reported.
     Woken,
@@ -63,6 +63,30 @@ impl StreamReceiver {
             }
         }
         Ok(None)
+    }
+
+    /// Waits for frames that are delivered [together](PackedFrames) until `deadline`, and replaces those in
+    /// `frames` by them; `frames` is empty if none arrived.
+    ///
+    /// # Errors
+    /// As [`pull_frame`](Self::pull_frame).
+    pub(crate) fn pull_packed(
+        &mut self,
+        deadline: Instant,
+        frames: &mut PackedFrames,
+    ) -> Result<(), Error> {
+        frames.clear();
+        let mut polls_left = LATE_POLLS;
+        while polls_left > 0 {
+            polls_left -= u32::from(Instant::now() >= deadline);
+            let pulled = self.pull(deadline, |receiver| receiver.poll_packed(frames).then_some(()));
+            self.report_events();
+            match pulled? {
+                Pulled::Frame(()) | Pulled::Timeout => break,
+                Pulled::Woken => {}
+            }
+        }
+        Ok(())
     }
 
     /// Stops waiting for missing packets: complete frames can be pulled at once, the others are
@@ -136,20 +160,23 @@ impl StreamReceiver {
     /// Waits for the next frame until `deadline`, and passes events to their hook. Returns after
     /// any event.
     pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
-        let pulled = self.pull(deadline);
-        self.dispatch();
+        let pulled = self.pull(deadline, Receiver::poll_frame);
+        self.report_events();
+        if let Ok(Pulled::Frame(frame)) = &pulled {
+            self.note_latency(frame, Instant::now());
+        }
         pulled
     }
 
     /// Returns the next frame without reading the socket, if there is one, and the next timeout; passes
     /// events to their hook.
     pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
-        let Self { attached, events, .. } = self;
-        let (frame, due) = collect(attached.inbox(), now, events);
+        let inbox = self.attached.inbox();
+        let (frame, due) = collect((inbox, now), Receiver::poll_frame, &mut self.events);
         if let Some(frame) = &frame {
-            note_latency(attached, frame, now);
+            self.note_latency(frame, now);
         }
-        self.dispatch();
+        self.report_events();
         (frame, due)
     }
 
@@ -163,7 +190,7 @@ impl StreamReceiver {
     }
 
     /// Passes events to their hook.
-    fn dispatch(&mut self) {
+    fn report_events(&mut self) {
         for event in self.events.drain(..) {
             if let Some(hook) = &mut self.on_event {
                 hook(event);
@@ -171,8 +198,23 @@ impl StreamReceiver {
         }
     }
 
-    /// Waits for the next frame until `deadline`; its events are added to `events`.
-    fn pull(&mut self, deadline: Instant) -> Result<Pulled, Error> {
+    /// Counts how long after its capture a frame was delivered at `now`, if it tells.
+    fn note_latency(&self, frame: &Frame, now: Instant) {
+        if let Some(capture) = frame.capture_time()
+            && let Some(nanos) = self.attached.latency(capture, now)
+        {
+            // A capture in the future shows that the clocks differ.
+            let nanos = u64::try_from(nanos).unwrap_or(0);
+            self.attached.inbox().latencies().count(Duration::from_nanos(nanos));
+        }
+    }
+
+    /// Waits until `poll` returns something, or until `deadline`; events are added to `events`.
+    fn pull<T>(
+        &mut self,
+        deadline: Instant,
+        mut poll: impl FnMut(&mut Receiver) -> Option<T>,
+    ) -> Result<Pulled<T>, Error> {
         let Self { attached, events, .. } = self;
         let (port, inbox) = (&attached.port, attached.inbox());
         let mut last = None;
@@ -180,9 +222,8 @@ impl StreamReceiver {
             let seen = port.wake_ups();
             let now = Instant::now();
             port.serve(now);
-            let (frame, due) = collect(inbox, now, events);
+            let (frame, due) = collect((inbox, now), &mut poll, events);
             if let Some(frame) = frame {
-                note_latency(attached, &frame, now);
                 return Ok(Pulled::Frame(frame));
             }
             if !events.is_empty() {
@@ -207,31 +248,20 @@ impl StreamReceiver {
     }
 }
 
-/// Returns the next frame of `inbox`, if there is one, and the next timeout of its receiver; events
-/// are added to `events`.
-fn collect(
-    inbox: &Inbox,
-    now: Instant,
+/// Returns what `poll` returns for the receiver of `inbox`, and the receiver's next timeout; events are
+/// added to `events`.
+fn collect<T>(
+    (inbox, now): (&Inbox, Instant),
+    poll: impl FnOnce(&mut Receiver) -> Option<T>,
     events: &mut Vec<Event>,
-) -> (Option<Frame>, Option<Instant>) {
+) -> (Option<T>, Option<Instant>) {
     let mut receiver = inbox.lock();
     if receiver.poll_timeout().is_some_and(|due| due <= now) {
         receiver.handle_timeout(now);
     }
-    let frame = receiver.poll_frame();
+    let frame = poll(&mut receiver);
     events.extend(std::iter::from_fn(|| receiver.poll_event()));
     (frame, receiver.poll_timeout())
-}
-
-/// Counts the time from a frame's capture to its delivery at `now`, if it carries the former.
-fn note_latency(attached: &Attached, frame: &Frame, now: Instant) {
-    if let Some(capture) = frame.capture_time()
-        && let Some(nanos) = attached.latency(capture, now)
-    {
-        // A capture in the future shows that the clocks differ.
-        let nanos = u64::try_from(nanos).unwrap_or(0);
-        attached.inbox().latencies().count(Duration::from_nanos(nanos));
-    }
 }
 
 /// Returns the end of `timeout`, at most a year from now.

@@ -60,6 +60,12 @@ impl StreamSender {
         self.push_frame_captured(frame, timestamp, Instant::now())
     }
 
+    /// Sets the number of the first packet of the next frame, in a format whose packets are numbered by the
+    /// application.
+    pub(crate) fn set_first_packet(&mut self, number: u32) {
+        self.attached.outbox().lock().sender.set_first_packet(number);
+    }
+
     /// Sends one frame that was captured at `captured`. Sender reports carry that time to the
     /// receiver, which synchronises streams of several devices by it (see
     /// [`LipSync`](crate::LipSync)); the frame itself does, too, if that was agreed on (see

@@ -42,7 +42,7 @@ pub struct StreamBuilder {
     pub(crate) clock_rate: Option<ClockRate>,
     pub(super) mtu: usize,
     pub(crate) frame_rate: Option<FrameRate>,
-    pub(super) frame: FrameSettings,
+    pub(crate) frame: FrameSettings,
     pub(crate) format: FormatOptions,
     pub(super) pacing: Pacing,
     pub(super) burst: Burst,

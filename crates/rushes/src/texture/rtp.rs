@@ -46,6 +46,7 @@ pub(super) fn stream(
         .mtu((payload + OVERHEAD).min(65_535))
         .secured_if(security);
     builder.socket = udp.clone();
+    builder.frame.packed = true;
     builder
 }
 

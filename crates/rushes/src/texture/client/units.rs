@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rushes_delivery::control::Reason;
 use rushes_delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
-use rushes_proto::payload::Frame;
+use rushes_proto::payload::PackedFrames;
 use rushes_proto::stream::Discard;
 
 use super::super::rtp::PendingStream;
@@ -21,9 +21,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The same for waits that cannot be woken.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Maximum packets that are put in place together.
-const PACKETS_MAX: usize = 256;
 
 /// State shared by the receiving threads of a client.
 pub(super) struct Shared {
@@ -263,31 +260,22 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
     };
     // The thread of the control connection seals it under the streams' keys.
     shared.control.wake();
-    let mut packets = Vec::with_capacity(PACKETS_MAX);
+    let mut packets = PackedFrames::new();
     while !stopped() {
         let due = shared.frames().and_then(|frames| frames.poll_timeout());
         let check = Instant::now() + POLL_INTERVAL;
         let until = due.map_or(check, |due| due.min(check));
-        let mut timeout = until.saturating_duration_since(Instant::now());
-        while packets.len() < PACKETS_MAX {
-            match stream.pull_frame(timeout) {
-                Ok(Some(packet)) => packets.push(packet),
-                Ok(None) => break,
-                Err(error) if transient::of_stream(&error) => break,
-                Err(error) => return shared.fail(error.to_string()),
-            }
-            // Only take further packets that have arrived already.
-            timeout = Duration::ZERO;
+        match stream.receiver().and_then(|receiver| receiver.pull_packed(until, &mut packets)) {
+            Err(error) if !transient::of_stream(&error) => return shared.fail(error.to_string()),
+            Ok(()) | Err(_) => {}
         }
         if packets.is_empty() && is_offered_keys(&stream) {
             let why = "the server agrees on keys (ZRTP), and this side does not";
             return shared.fail_for(Reason::Key, why.into());
         }
         let Some(frames) = shared.frames() else { continue };
-        let octets: usize = packets.iter().map(|packet| packet.data().len()).sum();
-        frames.take(packets.iter().map(Frame::data), None, &stopped);
-        packets.clear();
-        shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
+        frames.take(packets.iter(), None, &stopped);
+        shared.octets.fetch_add(packets.octets() as u64, Ordering::Relaxed);
         if due.is_some() {
             frames.handle_timeout(Instant::now());
         }

@@ -242,8 +242,7 @@ impl Binding {
             match self.work.take(unit) {
                 None => return Ok(false),
                 Some(Task::Stripe(job, stripe)) => {
-                    let encoded = job.encoding.stripe(&job.picture, &stripe, &mut scratch);
-                    link.send(&job, &stripe, encoded.map_err(|error| error.to_string())?)?;
+                    job.with_octets(&stripe, &mut scratch, |it| link.send(&job, &stripe, it))?;
                     self.work.sent(unit, &job);
                 }
                 Some(Task::Retransmissions(parts)) => link.retransmit(&parts)?,

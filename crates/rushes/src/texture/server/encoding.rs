@@ -68,6 +68,11 @@ impl Encoding {
         &self.shape
     }
 
+    /// Returns whether pictures are sent as they are.
+    pub(super) fn passes_through(&self) -> bool {
+        self.passes_through
+    }
+
     /// Returns whether enough of the picture is available for the stripe.
     pub(super) fn is_ready(&self, picture: &Picture, stripe: &Stripe) -> bool {
         let so_far = picture.so_far();

@@ -8,6 +8,7 @@ use rushes_texture::{Frame, Source};
 
 use super::super::lock;
 use super::encoding::Picture;
+use super::shared::Shared;
 use super::work::Work;
 use crate::pace::sleep_until;
 
@@ -268,8 +269,10 @@ impl<'a> Round<'a> {
         }
         let captured_at = self.live.as_ref().and_then(|live| live.captured_at());
         let captured_at = captured_at.unwrap_or_else(Instant::now);
-        for work in feed.sessions() {
-            work.push(picture.clone(), captured_at);
+        let sessions = feed.sessions();
+        let shared = (sessions.len() > 1).then(|| Arc::new(Shared::default()));
+        for work in sessions {
+            work.push(picture.clone(), captured_at, shared.clone());
         }
     }
 }

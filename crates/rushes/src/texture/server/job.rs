@@ -1,11 +1,13 @@
 //! A frame that is being encoded and sent.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rushes_delivery::{Plan, Planned};
+use rushes_delivery::{Plan, Planned, Stripe};
 
+use super::super::lock;
 use super::encoding::{Encoding, Picture};
+use super::shared::Stripes;
 
 /// Longest time that a growing picture may take while it is sent over a lossy transport, if frames
 /// are infrequent.
@@ -22,9 +24,35 @@ pub(super) struct Job {
     pub(super) may_begin: bool,
     /// Repair packets for 100 packets.
     pub(super) fec_percent: u8,
+    /// The encoded stripes that it shares with other sessions, until it is sent.
+    pub(super) shared: Mutex<Option<Arc<Stripes>>>,
 }
 
 impl Job {
+    /// Passes the octets of a ready stripe to `send`; `scratch` is memory for them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the encoding, in words, and those of `send`.
+    pub(super) fn with_octets(
+        &self,
+        stripe: &Stripe,
+        scratch: &mut Vec<u8>,
+        send: impl FnOnce(&[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let shared = lock(&self.shared).clone();
+        if let Some(stripes) = shared {
+            return send(stripes.get(&self.encoding, &self.picture, stripe)?);
+        }
+        let octets = self.encoding.stripe(&self.picture, stripe, scratch);
+        send(octets.map_err(|error| error.to_string())?)
+    }
+
+    /// Gives up the shared stripes, because the last one was taken and sent.
+    pub(super) fn release(&self) {
+        lock(&self.shared).take();
+    }
+
     /// Returns whether a tile's stripe can be encoded.
     pub(super) fn is_ready(&self, tile: usize, index: usize) -> bool {
         let Picture::Growing { frame, .. } = &self.picture else { return true };
@@ -72,7 +100,8 @@ mod tests {
     fn job(input: Format, output: Format, picture: Picture, may_begin: bool) -> Job {
         let shape = TextureShape::choose(output, 64, 64, 2, 1_000).unwrap();
         let encoding = Arc::new(Encoding::new(input, shape).unwrap());
-        Job { frame: 0, encoding, picture, captured_at: Instant::now(), may_begin, fec_percent: 0 }
+        let (captured_at, shared) = (Instant::now(), Mutex::default());
+        Job { frame: 0, encoding, picture, captured_at, may_begin, fec_percent: 0, shared }
     }
 
     fn growing(frame: &GrowingFrame) -> Picture {

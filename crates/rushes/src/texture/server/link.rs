@@ -367,8 +367,6 @@ impl Link for TcpLink {
 pub(super) struct RtpLink {
     stream: Box<MediaStream>,
     pace: UnitPace,
-    /// A stripe, after the header of its first packet.
-    stripe: Vec<u8>,
     /// A timestamp and the instant that it stands for.
     begun: (RtpTimestamp, Instant),
     outage: Outage,
@@ -378,20 +376,19 @@ impl RtpLink {
     pub(super) fn new(mut stream: Box<MediaStream>, pace: UnitPace, first: RtpTimestamp) -> Self {
         stream.sender().pacer = Box::new(pace.clone());
         let (begun, outage) = ((first, Instant::now()), Outage::default());
-        Self { stream, pace, stripe: Vec::new(), begun, outage }
+        Self { stream, pace, begun, outage }
     }
 }
 
 impl Link for RtpLink {
     fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
         let header = UnitHeader { frame: job.frame as u8, index: stripe.first_packet };
-        self.stripe.clear();
-        self.stripe.extend_from_slice(&header.write());
-        self.stripe.extend_from_slice(octets);
         self.pace.begin(Instant::now(), job);
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
-        match self.stream.sender().push_frame_captured(&self.stripe, timestamp, job.captured_at) {
+        let sender = self.stream.sender();
+        sender.set_first_packet(u32::from_be_bytes(header.write()));
+        match sender.push_frame_captured(octets, timestamp, job.captured_at) {
             Ok(()) => self.outage.end(),
             // Packets that do not fit count as lost by the network.
             Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}

@@ -15,6 +15,7 @@ mod pace;
 mod pending;
 mod places;
 mod session;
+mod shared;
 mod statistics;
 mod work;
 

@@ -127,7 +127,8 @@ mod tests {
         let encoding = Arc::new(Encoding::new(Format::Rgba8, shape).unwrap());
         let picture = Picture::Whole(Frame::new(vec![0; 4 << 20]));
         let (captured_at, may_begin, fec_percent) = (Instant::now(), true, 0);
-        Job { frame, encoding, picture, captured_at, may_begin, fec_percent }
+        let shared = Mutex::default();
+        Job { frame, encoding, picture, captured_at, may_begin, fec_percent, shared }
     }
 
     fn units(pacing: Pacing) -> (Arc<SessionPace>, Vec<UnitPace>) {

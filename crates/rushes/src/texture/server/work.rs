@@ -13,6 +13,7 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::{Job, may_begin};
 use super::pace::interval;
+use super::shared::Shared;
 
 /// Time after the last frame in which a client may request packets of it.
 const LINGER: Duration = Duration::from_millis(150);
@@ -78,6 +79,14 @@ struct Busy {
     time: Duration,
 }
 
+/// A picture that was not begun.
+struct Waiting {
+    picture: Picture,
+    captured_at: Instant,
+    /// What is shared with other sessions that were given the picture.
+    shared: Option<Arc<Shared>>,
+}
+
 #[derive(Default)]
 struct State {
     job: Option<Arc<Job>>,
@@ -92,7 +101,7 @@ struct State {
     encoding: Option<Arc<Encoding>>,
     /// Repair packets for 100 packets of the frames that begin.
     fec_percent: u8,
-    waiting: Option<(Picture, Instant)>,
+    waiting: Option<Waiting>,
     next_frame: u64,
     dropped: u64,
     /// The interval between pictures, for a client that requested a lower rate than the source's.
@@ -186,14 +195,15 @@ impl Work {
         state.due = None;
     }
 
-    /// Accepts a picture. Drops the previous one if it has not been begun.
-    pub(super) fn push(&self, picture: Picture, captured_at: Instant) {
+    /// Accepts a picture, of which stripes may be shared with other sessions. Drops the previous one if it
+    /// has not been begun.
+    pub(super) fn push(&self, picture: Picture, captured_at: Instant, shared: Option<Arc<Shared>>) {
         let mut state = lock(&self.state);
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
             return;
         }
         state.dropped += u64::from(state.waiting.is_some());
-        state.waiting = Some((picture, captured_at));
+        state.waiting = Some(Waiting { picture, captured_at, shared });
         drop(state);
         self.begun.notify_all();
     }
@@ -242,7 +252,9 @@ impl Work {
             return;
         }
         let Some(encoding) = state.encoding.clone() else { return };
-        let Some((picture, captured_at)) = state.waiting.take() else { return };
+        let Some(waiting) = state.waiting.take() else { return };
+        let Waiting { picture, captured_at, shared } = waiting;
+        let shared = Mutex::new(shared.and_then(|shared| shared.stripes(&encoding)));
         let plan = encoding.shape().plan();
         state.tiles.clear();
         state.tiles.extend((0..plan.units()).map(|unit| (0, plan.stripe_count(unit))));
@@ -253,7 +265,7 @@ impl Work {
         let frame = state.next_frame;
         let can_repair = encoding.shape().plan().can_repair();
         let fec_percent = if can_repair { state.fec_percent } else { 0 };
-        let job = Job { frame, encoding, picture, captured_at, may_begin, fec_percent };
+        let job = Job { frame, encoding, picture, captured_at, may_begin, fec_percent, shared };
         let job = Arc::new(job);
         if self.is_recovered {
             state.retransmissions.begin(Instant::now(), frame, job.clone());
@@ -349,6 +361,7 @@ impl Work {
             return;
         }
         state.job = None;
+        job.release();
         state.sent_at = Some(now);
         let began = |state: &State| state.busy.iter().filter_map(|busy| busy.began).min();
         let begun_at = began(&state).or(state.begun_at).unwrap_or(now);
@@ -454,7 +467,7 @@ mod tests {
     #[test]
     fn an_idle_unit_takes_over_stripes_of_another() {
         let work = work(2);
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         let taken: Vec<_> = (0..8).map(|_| work.take_stripe(0).unwrap().1).collect();
         let places: Vec<_> = taken.iter().map(|stripe| (stripe.unit, stripe.index)).collect();
         let own = (0..4).map(|index| (0, index));
@@ -464,7 +477,7 @@ mod tests {
     #[test]
     fn a_unit_is_busy_while_it_has_a_stripe() {
         let work = work(1);
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         let mut longest = Duration::ZERO;
         for _ in 0..8 {
             std::thread::sleep(Duration::from_millis(2));
@@ -480,9 +493,9 @@ mod tests {
     #[test]
     fn the_next_frame_begins_when_the_last_stripe_is_sent() {
         let work = work(2);
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         let taken: Vec<_> = (0..8).map(|at| work.take_stripe(at % 2).unwrap()).collect();
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         for (job, _) in &taken {
             assert!(work.poll_sent().is_none());
             work.sent(0, job);
@@ -496,7 +509,7 @@ mod tests {
         let work = work(1);
         let begun_at = Instant::now();
         for picture_number in 1..=4 {
-            work.push(picture(), begun_at + Duration::from_millis(picture_number));
+            work.push(picture(), begun_at + Duration::from_millis(picture_number), None);
         }
         for _ in 0..8 {
             let (job, _) = work.take_stripe(0).unwrap();
@@ -511,7 +524,7 @@ mod tests {
         let work = work(2);
         // Parts of three quarters of a stripe.
         let frame = GrowingFrame::new(2_048 * 256 * 4, 3 << 16);
-        work.push(growing(&frame), Instant::now());
+        work.push(growing(&frame), Instant::now(), None);
         let mut taken = 0;
         while !frame.is_whole() {
             let left = frame.bytes() - frame.so_far();
@@ -535,7 +548,7 @@ mod tests {
     fn who_waits_for_more_of_a_picture_is_woken() {
         let work = work(1);
         let frame = GrowingFrame::new(2_048 * 256 * 4, 1 << 18);
-        work.push(growing(&frame), Instant::now());
+        work.push(growing(&frame), Instant::now(), None);
         std::thread::scope(|scope| {
             let unit =
                 scope.spawn(|| (0..8).map(|_| work.take_stripe(0).unwrap().1.index).sum::<usize>());
@@ -552,7 +565,7 @@ mod tests {
         let work = work(1);
         work.stop();
         assert!(work.take_stripe(0).is_none());
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         assert!(work.take_stripe(0).is_none());
     }
 
@@ -561,7 +574,7 @@ mod tests {
         let work = work(1);
         let encoding = lock(&work.state).encoding.clone().unwrap();
         assert_eq!(work.pause(Duration::ZERO), Some(0));
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         assert!(!work.wait_for_room(Duration::ZERO));
         assert_eq!(work.pause(Duration::ZERO), Some(0));
         work.resume(encoding);
@@ -599,7 +612,7 @@ mod tests {
     #[test]
     fn requested_packets_are_sent_again_before_further_stripes() {
         let work = work(1).recovered(true);
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         let (job, stripe) = work.take_stripe(0).unwrap();
         let packets = job.encoding.shape().plan().stripe_packets(&stripe);
         // The second stripe was not sent yet.
@@ -622,10 +635,46 @@ mod tests {
     #[test]
     fn nothing_is_kept_for_a_client_that_requests_nothing() {
         let work = work(1);
-        work.push(picture(), Instant::now());
+        work.push(picture(), Instant::now(), None);
         work.take_stripe(0).unwrap();
         work.request(&nack(0, &[0..1]));
         assert_eq!(work.take_retransmissions(), None);
         assert!(work.has_stripe(0));
+    }
+
+    #[test]
+    fn stripes_are_shared_until_every_session_has_sent_or_dropped_the_picture() {
+        let works = [(); 2].map(|()| {
+            let work = Work::new(1, Arc::new(Waker::new().unwrap()), true);
+            let shape = TextureShape::choose(Format::Bc1, 2_048, 256, 1, 1_408).unwrap();
+            work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
+            work
+        });
+        let shared = Arc::new(Shared::default());
+        let memory = Arc::downgrade(&shared);
+        for work in &works {
+            work.push(picture(), Instant::now(), Some(shared.clone()));
+        }
+        drop(shared);
+        let mut places = Vec::new();
+        let (job, stripe) = works[0].take_stripe(0).unwrap();
+        let mut note = |job: &Job, stripe: &Stripe| {
+            let octets = |octets: &[u8]| {
+                places.push(octets.as_ptr() as usize);
+                Ok(())
+            };
+            job.with_octets(stripe, &mut Vec::new(), octets).unwrap();
+        };
+        note(&job, &stripe);
+        works[0].sent(0, &job);
+        assert!(lock(&job.shared).is_none(), "a job that is kept to send packets again has none");
+        assert!(memory.upgrade().is_some(), "the other has not begun");
+        let (other, stripe) = works[1].take_stripe(0).unwrap();
+        assert!(memory.upgrade().is_none());
+        let stripes = Arc::downgrade(lock(&other.shared).as_ref().unwrap());
+        note(&other, &stripe);
+        works[1].sent(0, &other);
+        assert!(stripes.upgrade().is_none(), "all have sent it");
+        assert_eq!(places[0], places[1], "it was encoded twice");
     }
 }

@@ -1,0 +1,135 @@
+//! Encoded stripes of one picture, shared by the sessions that send it in the same shape.
+//!
+//! The session that needs a stripe first encodes it; the others that need it meanwhile wait for that, and
+//! for nothing else: no session waits for the network of another. The octets are freed when every session
+//! that was given the picture has sent it or dropped it, so there are at most two frames for each session.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rushes_delivery::Stripe;
+
+use super::super::lock;
+use super::super::shape::TextureShape;
+use super::encoding::{Encoding, Picture};
+
+/// The encodings of one picture, one for each shape.
+#[derive(Debug, Default)]
+pub(super) struct Shared(Mutex<Vec<Arc<Stripes>>>);
+
+impl Shared {
+    /// Returns the stripes in the shape of `encoding`; `None` if the picture is sent as it is.
+    pub(super) fn stripes(&self, encoding: &Encoding) -> Option<Arc<Stripes>> {
+        if encoding.passes_through() {
+            return None;
+        }
+        let mut all = lock(&self.0);
+        if let Some(stripes) = all.iter().find(|stripes| stripes.shape == *encoding.shape()) {
+            return Some(stripes.clone());
+        }
+        let stripes = Arc::new(Stripes::new(encoding.shape()));
+        all.push(stripes.clone());
+        Some(stripes)
+    }
+}
+
+/// The octets of a stripe, or why it could not be encoded, once one of both is known.
+type Encoded = OnceLock<Result<Vec<u8>, String>>;
+
+/// The stripes of one picture in one shape.
+#[derive(Debug)]
+pub(super) struct Stripes {
+    shape: TextureShape,
+    /// The stripes of each unit.
+    units: Vec<Vec<Encoded>>,
+}
+
+impl Stripes {
+    fn new(shape: &TextureShape) -> Self {
+        let plan = shape.plan();
+        let cells = |unit| (0..plan.stripe_count(unit)).map(|_| OnceLock::new()).collect();
+        Self { shape: shape.clone(), units: (0..plan.units()).map(cells).collect() }
+    }
+
+    /// Returns the octets of a ready stripe; encodes it if it is the first call for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Encoding::stripe`], in words.
+    pub(super) fn get(
+        &self,
+        encoding: &Encoding,
+        picture: &Picture,
+        stripe: &Stripe,
+    ) -> Result<&[u8], String> {
+        let cell = self.units.get(stripe.unit).and_then(|cells| cells.get(stripe.index));
+        let Some(cell) = cell else { return Ok(&[]) };
+        let encode = || {
+            let mut octets = Vec::new();
+            let len = encoding.stripe(picture, stripe, &mut octets).map(<[u8]>::len);
+            // A stripe begins with a row, so that its octets are the first.
+            octets.truncate(len.map_err(|error| error.to_string())?);
+            Ok(octets)
+        };
+        match cell.get_or_init(encode) {
+            Ok(octets) => Ok(octets),
+            Err(why) => Err(why.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes_texture::{Format, Frame};
+
+    use super::*;
+
+    fn encoding(output: Format, payload: usize) -> Encoding {
+        let shape = TextureShape::choose(output, 2_048, 256, 2, payload).unwrap();
+        Encoding::new(Format::Rgba8, shape).unwrap()
+    }
+
+    fn picture() -> Picture {
+        let octets =
+            (0..2_048_u32 * 256 * 4).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect::<Vec<_>>();
+        Picture::Whole(Frame::new(octets))
+    }
+
+    #[test]
+    fn every_session_of_a_shape_gets_the_same_octets_in_the_same_memory() {
+        let (shared, picture) = (Shared::default(), picture());
+        let encodings = [encoding(Format::Bc1, 1_408), encoding(Format::Bc1, 1_408)];
+        let [first, second] = encodings.each_ref().map(|it| shared.stripes(it).unwrap());
+        assert!(Arc::ptr_eq(&first, &second));
+        let plan = encodings[0].shape().plan();
+        for unit in 0..plan.units() {
+            for index in 0..plan.stripe_count(unit) {
+                let stripe = plan.stripe(unit, index).unwrap();
+                let [one, other] = [(&first, 0), (&second, 1)]
+                    .map(|(stripes, at)| stripes.get(&encodings[at], &picture, &stripe).unwrap());
+                assert_eq!(one.as_ptr(), other.as_ptr(), "it was encoded twice");
+                let mut scratch = Vec::new();
+                assert_eq!(one, encodings[0].stripe(&picture, &stripe, &mut scratch).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn other_formats_and_packets_have_stripes_of_their_own_and_what_is_not_encoded_has_none() {
+        let shared = Shared::default();
+        let all = [(Format::Bc1, 1_408), (Format::YCoCgBc3, 1_408), (Format::Bc1, 1_000)];
+        let all = all.map(|(format, payload)| shared.stripes(&encoding(format, payload)).unwrap());
+        assert!(!Arc::ptr_eq(&all[0], &all[1]) && !Arc::ptr_eq(&all[0], &all[2]));
+        assert!(shared.stripes(&encoding(Format::Rgba8, 1_408)).is_none());
+    }
+
+    #[test]
+    fn a_picture_of_the_wrong_size_fails_for_every_session() {
+        let (shared, encoding) = (Shared::default(), encoding(Format::Bc1, 1_408));
+        let (wrong, stripes) =
+            (Picture::Whole(Frame::new(vec![0; 7])), shared.stripes(&encoding).unwrap());
+        let stripe = encoding.shape().plan().stripe(0, 0).unwrap();
+        for _ in 0..2 {
+            assert!(stripes.get(&encoding, &wrong, &stripe).is_err());
+        }
+    }
+}
