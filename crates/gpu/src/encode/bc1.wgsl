@@ -1,9 +1,49 @@
 // BC1 from the corners of the bounding box of a block's colours.
 
-// A channel's ends, each moved inwards by a sixteenth.
+// A channel's ends, each moved inwards by 9/128 of their distance.
 fn inside(ends: vec2<i32>) -> vec2<i32> {
-    let inset = (ends.y - ends.x) >> 4u;
+    let range = ends.y - ends.x;
+    let inset = ((range >> 3u) + (range >> 6u) + 1) >> 1u;
     return vec2<i32>(ends.x + inset, ends.y - inset);
+}
+
+// One for each pixel of a row whose value is not below the middle of the ends.
+fn above(row: vec4<i32>, ends: vec2<i32>) -> vec4<i32> {
+    let middle = vec4<i32>((ends.x + ends.y + 1) >> 1u);
+    return select(vec4<i32>(0), vec4<i32>(1), row >= middle);
+}
+
+fn sides(rows: Rows) -> Rows {
+    let ends = extremes(rows);
+    return Rows(above(rows.a, ends), above(rows.b, ends), above(rows.c, ends), above(rows.d, ends));
+}
+
+// The number of pixels of which two channels are on different sides of their middles.
+fn differing(one: Rows, other: Rows) -> i32 {
+    let rows = (one.a ^ other.a) + (one.b ^ other.b) + (one.c ^ other.c) + (one.d ^ other.d);
+    return dot(rows, vec4<i32>(1));
+}
+
+// 255 for red (x) and for blue (y) if their complements rise while the other channels do.
+fn falling(red: Rows, green: Rows, blue: Rows) -> vec2<i32> {
+    let differ = vec3<i32>(
+        differing(sides(red), sides(green)),
+        differing(sides(green), sides(blue)),
+        differing(sides(blue), sides(red)),
+    );
+    // The differences in the last two bits decide where the numbers of pixels are equal.
+    let agree = vec3<i32>(32, 33, 34) - 4 * differ;
+    let both = agree.x + agree.y;
+    let alone = vec2<i32>(agree.z + agree.x, agree.y + agree.z);
+    let least = min(min(both, min(alone.x, alone.y)), 0);
+    let chosen = (alone == vec2<i32>(least)) | vec2<bool>(both == least);
+    return select(vec2<i32>(0), vec2<i32>(255), chosen);
+}
+
+// The complements of values if `falls` is 255, or the values if it is 0.
+fn rising(rows: Rows, falls: i32) -> Rows {
+    let mask = vec4<i32>(falls);
+    return Rows(rows.a ^ mask, rows.b ^ mask, rows.c ^ mask, rows.d ^ mask);
 }
 
 fn places_in_a_row(red: vec4<i32>, green: vec4<i32>, blue: vec4<i32>, weights: vec3<i32>) -> vec4<i32> {
@@ -20,9 +60,10 @@ fn end_place(colour: vec3<i32>, weights: vec3<i32>) -> i32 {
 }
 
 fn bc1(block: Block) -> vec2<u32> {
-    let red = channel(block, 0u);
     let green = channel(block, 1u);
-    let blue = channel(block, 2u);
+    let falls = falling(channel(block, 0u), green, channel(block, 2u));
+    let red = rising(channel(block, 0u), falls.x);
+    let blue = rising(channel(block, 2u), falls.y);
     let red_ends = inside(extremes(red));
     let green_ends = inside(extremes(green));
     let blue_ends = inside(extremes(blue));
@@ -37,8 +78,16 @@ fn bc1(block: Block) -> vec2<u32> {
         places_in_a_row(red.d, green.d, blue.d, weights),
     );
     let steps = vec3<i32>(2048, 32, 1);
-    let ends = u32(dot(high, steps)) | u32(dot(low, steps)) << 16u;
-    return vec2<u32>(ends, all_nearest(places, line));
+    // The complement of a quantised channel is the quantised complement.
+    let taken_back = vec3<i32>(falls.x >> 3u, 0, falls.y >> 3u);
+    let first = u32(dot(high ^ taken_back, steps));
+    let second = u32(dot(low ^ taken_back, steps));
+    let indices = all_nearest(places, line);
+    // Blocks whose first colour is the lesser have only three.
+    if first < second {
+        return vec2<u32>(second | first << 16u, indices ^ 0x55555555u);
+    }
+    return vec2<u32>(first | second << 16u, indices);
 }
 
 @group(0) @binding(1) var<storage, read_write> frame: array<vec2<u32>>;

@@ -14,31 +14,72 @@ pub(super) fn encode(strip: Strip<'_>, out: &mut [u8]) {
 
 /// Encodes one block.
 pub(in crate::encode) fn block(pixels: &Pixels) -> [u8; 8] {
-    let (low, high) = corners(pixels);
-    let (low, high) = (quantised(low), quantised(high));
+    let falls = falling(pixels);
+    let pixels = pixels.map(|[red, green, blue, _]| [red ^ falls[0], green, blue ^ falls[1]]);
+    let (low, high) = corners(&pixels);
+    let (low, high) = (quantised(inside(low, high)), quantised(inside(high, low)));
     let weights = weights(low, high);
     let ends = [high, low].map(|colour| place(expanded(colour), weights));
     let line = Line::between(ends[0], ends[1]);
     let mut indices = 0;
-    for &[red, green, blue, _] in pixels.iter().rev() {
-        indices = (indices << 2) | line.index(place([red, green, blue], weights));
+    for &colour in pixels.iter().rev() {
+        indices = (indices << 2) | line.index(place(colour, weights));
     }
-    line::block(packed(high), packed(low), indices)
+    // The complement of a quantised channel is the quantised complement.
+    let falls = packed(quantised([falls[0], 0, falls[1]]));
+    let [first, second] = [packed(high) ^ falls, packed(low) ^ falls];
+    if first < second {
+        // Blocks whose first colour is the lesser have only three.
+        line::block(second, first, indices ^ 0x5555_5555)
+    } else {
+        line::block(first, second, indices)
+    }
 }
 
-/// Returns the corners of the bounding box of all colours, each moved inwards by a sixteenth.
-fn corners(pixels: &Pixels) -> ([u8; 3], [u8; 3]) {
-    let (mut low, mut high) = ([255; 4], [0; 4]);
+/// Returns 255 for red, and for blue, if most pixels that have more of it have less green, or less
+/// of the other of the two: its complement rises with them.
+///
+/// Of the four diagonals of the bounding box, the one is chosen on whose side of the middle the
+/// channels agree for most pixels.
+fn falling(pixels: &Pixels) -> [u8; 2] {
+    let (low, high) = corners(pixels);
+    let middle = [0, 1, 2].map(|n| low[n].midpoint(high[n]) + (low[n] ^ high[n]) % 2);
+    let mut differ = [0; 3];
     for pixel in pixels {
-        for channel in 0..4 {
+        let is_above = |n: usize| pixel[n] >= middle[n];
+        for (n, differ) in differ.iter_mut().enumerate() {
+            *differ += i32::from(is_above(n) != is_above((n + 1) % 3));
+        }
+    }
+    // The differences in the last two bits decide where the numbers of pixels are equal.
+    let agree = [0, 1, 2].map(|n| 32 + n as i32 - 4 * differ[n]);
+    let both = agree[0] + agree[1];
+    let blue = agree[1] + agree[2];
+    let red = agree[2] + agree[0];
+    let least = both.min(blue).min(red).min(0);
+    let falls = |alone: i32| if least == both || least == alone { 255 } else { 0 };
+    [falls(red), falls(blue)]
+}
+
+/// Returns the corners of the bounding box of all colours.
+fn corners<const N: usize>(pixels: &[[u8; N]; 16]) -> ([u8; 3], [u8; 3]) {
+    let (mut low, mut high) = ([255; 3], [0; 3]);
+    for pixel in pixels {
+        for channel in 0..3 {
             low[channel] = pixel[channel].min(low[channel]);
             high[channel] = pixel[channel].max(high[channel]);
         }
     }
-    let inset = |channel: usize| (high[channel] - low[channel]) >> 4;
-    let inside = |n: usize| (low[n] + inset(n), high[n] - inset(n));
-    let [red, green, blue] = [inside(0), inside(1), inside(2)];
-    ([red.0, green.0, blue.0], [red.1, green.1, blue.1])
+    (low, high)
+}
+
+/// Returns a corner moved towards the other one by 9/128 of their distance.
+fn inside(corner: [u8; 3], other: [u8; 3]) -> [u8; 3] {
+    [0, 1, 2].map(|n| {
+        let range = corner[n].abs_diff(other[n]);
+        let inset = ((range >> 3) + (range >> 6)).div_ceil(2);
+        if corner[n] < other[n] { corner[n] + inset } else { corner[n] - inset }
+    })
 }
 
 fn quantised([red, green, blue]: [u8; 3]) -> [u16; 3] {

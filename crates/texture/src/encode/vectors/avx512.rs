@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::{
     __m512i, _mm512_broadcast_i32x4, _mm512_castps_si512, _mm512_castsi512_ps,
-    _mm512_cmpgt_epi16_mask, _mm512_cmpgt_epi32_mask, _mm512_maskz_set1_epi32, _mm512_movm_epi16,
-    _mm512_permutexvar_epi64, _mm512_set_epi64, _mm512_shuffle_ps,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epi16_mask, _mm512_cmpgt_epi32_mask,
+    _mm512_maskz_set1_epi32, _mm512_movm_epi8, _mm512_movm_epi16, _mm512_permutexvar_epi64,
+    _mm512_set_epi64, _mm512_shuffle_ps,
 };
 pub(in crate::encode) use std::arch::x86_64::{
     _mm512_abs_epi16 as abs_epi16, _mm512_abs_epi32 as abs_epi32, _mm512_add_epi8 as add_epi8,
@@ -12,7 +13,8 @@ pub(in crate::encode) use std::arch::x86_64::{
     _mm512_cvtepi32_ps as cvtepi32_ps, _mm512_cvttps_epi32 as cvttps_epi32,
     _mm512_div_ps as div_ps, _mm512_madd_epi16 as madd_epi16,
     _mm512_maddubs_epi16 as maddubs_epi16, _mm512_max_epi16 as max_epi16,
-    _mm512_max_epu8 as max_epu8, _mm512_min_epu8 as min_epu8, _mm512_mulhi_epi16 as mulhi_epi16,
+    _mm512_max_epu8 as max_epu8, _mm512_max_epu16 as max_epu16, _mm512_min_epu8 as min_epu8,
+    _mm512_min_epu16 as min_epu16, _mm512_mulhi_epi16 as mulhi_epi16,
     _mm512_mulhi_epu16 as mulhi_epu16, _mm512_mullo_epi16 as mullo_epi16, _mm512_or_si512 as or,
     _mm512_packs_epi16 as packs_epi16, _mm512_packus_epi16 as packus_epi16,
     _mm512_packus_epi32 as packus_epi32, _mm512_set1_epi8 as set1_epi8,
@@ -66,6 +68,13 @@ pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(in crate::encode) fn halves_apart(vector: Vector) -> Vector {
     _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), vector)
+}
+
+/// Returns a mask of the bytes that are equal.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(in crate::encode) fn cmpeq_epi8(a: Vector, b: Vector) -> Vector {
+    _mm512_movm_epi8(_mm512_cmpeq_epi8_mask(a, b))
 }
 
 /// Returns a mask of the 16-bit elements in which `a` is greater.
