@@ -113,10 +113,9 @@ impl AsRawFd for PollSet {
 }
 
 impl UdpSocket {
-    /// Reads what the kernel reports of sent datagrams: closed ports, and memory that it has released. Until
-    /// it is read, every wait for the socket ends at once; single waits read it themselves.
+    /// Reads what the kernel reports of sent datagrams, such as closed ports. Until it is read, every wait
+    /// for the socket ends at once; single waits read it themselves.
     pub fn settle_errors(&self) {
         self.read_errors();
-        self.settle();
     }
 }

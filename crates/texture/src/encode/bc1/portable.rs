@@ -52,7 +52,7 @@ fn falling(pixels: &Pixels) -> [u8; 2] {
         }
     }
     // The differences in the last two bits decide where the numbers of pixels are equal.
-    let agree = [0, 1, 2].map(|n| 32 + n as i32 - 4 * differ[n]);
+    let agree = [32 - 4 * differ[0], 33 - 4 * differ[1], 34 - 4 * differ[2]];
     let both = agree[0] + agree[1];
     let blue = agree[1] + agree[2];
     let red = agree[2] + agree[0];
