@@ -59,9 +59,10 @@ fn len(number: u64) -> usize {
 fn peer(networks: &Networks, end: usize, has_relay: bool) -> Peer {
     networks.inner[end].within(|| {
         let builder = Context::new().peer().stun_server(server());
-        let builder = match has_relay {
-            true => builder.turn_server(server(), "user", "secret").unwrap(),
-            false => builder,
+        let builder = if has_relay {
+            builder.turn_server(server(), "user", "secret").unwrap()
+        } else {
+            builder
         };
         let mut peer = builder.open().unwrap();
         peer.add(peer.stream(Codec::H264), Direction::SendRecv);
@@ -70,7 +71,7 @@ fn peer(networks: &Networks, end: usize, has_relay: bool) -> Peer {
 }
 
 fn connect(mut peer: Peer) -> (Peer, PeerStream) {
-    let mut streams = peer.connect(PATIENCE).unwrap().expect("connected in time");
+    let mut streams = peer.connect(PATIENCE).unwrap().unwrap();
     let stream = streams.remove(0);
     (peer, stream)
 }
@@ -88,7 +89,7 @@ fn exchange(end: u64, (peer, stream): (Peer, PeerStream)) -> (Peer, Vec<PeerEven
     });
     for number in 0..FRAMES {
         let number = number * 2 + 1 - end;
-        let frame = receiver.pull_frame(PATIENCE).unwrap().expect("a frame");
+        let frame = receiver.pull_frame(PATIENCE).unwrap().unwrap();
         assert!(frame.data() == picture(number, len(number)), "frame {number} differs");
     }
     sending.join().unwrap();

@@ -9,7 +9,7 @@ use md5::{Digest, Md5};
 use proptest::prelude::*;
 use rushes_netsim::{Conditions, Loss, Network, Path, Way};
 use rushes_webrtc::ice::{
-    Agent, AgentConfig, CandidateKind, Credentials, Event, TurnError, TurnServer,
+    Agent, AgentConfig, Candidate, CandidateKind, Credentials, Event, TurnError, TurnServer,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -197,7 +197,7 @@ impl World {
 
     fn relay(&self) -> Option<SocketAddr> {
         let all = self.agent.local_candidates().iter();
-        all.filter(|it| it.kind() == CandidateKind::Relayed).map(|it| it.address()).next()
+        all.filter(|it| it.kind() == CandidateKind::Relayed).map(Candidate::address).next()
     }
 
     fn run(&mut self, most: Duration, done: impl Fn(&Self) -> bool) -> bool {
@@ -278,7 +278,7 @@ fn an_allocation_is_a_candidate_of_the_lowest_priority() {
     assert!(world.run(SECOND, |world| world.relay().is_some()));
     assert!(!world.agent.is_gathering());
     let all = world.agent.local_candidates();
-    let kinds: Vec<_> = all.iter().map(|it| it.kind()).collect();
+    let kinds: Vec<_> = all.iter().map(Candidate::kind).collect();
     let expected = [CandidateKind::Host, CandidateKind::ServerReflexive, CandidateKind::Relayed];
     assert_eq!(kinds, expected);
     assert_eq!(all[1].address(), address("198.51.100.7:1000"));

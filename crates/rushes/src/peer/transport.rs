@@ -264,9 +264,10 @@ impl Transport {
             match event {
                 ice::Event::Selected { local, remote } if inner.ended.is_none() => {
                     let channel = inner.agent.channel(local, remote);
-                    self.path.select(channel.map_or(Hop::direct(remote), |channel| {
-                        Hop::through(remote, channel.server, channel.number)
-                    }));
+                    self.path.select(match channel {
+                        Some(it) => Hop::through(remote, it.server, it.number),
+                        None => Hop::direct(remote),
+                    });
                     inner.note(PeerEvent::Path { local, remote });
                 }
                 ice::Event::Disconnected => {

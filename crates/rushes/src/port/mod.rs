@@ -212,7 +212,7 @@ impl Port {
     /// Returns the way to an address: through a relay if it is the peer's and the path leads there.
     fn hop(&self, to: SocketAddr) -> Hop {
         let selected = self.path.get().and_then(|path| path.hop());
-        selected.filter(|hop| hop.peer == to).unwrap_or(Hop::direct(to))
+        selected.filter(|hop| hop.peer == to).unwrap_or_else(|| Hop::direct(to))
     }
 
     /// Lets the streams of the port follow `path`; it cannot be replaced.

@@ -59,7 +59,8 @@ fn wrap(channel: u16, mut bytes: &[u8], lengths: &[u16]) -> Result<(Vec<u8>, Vec
     let mut wrapped = Vec::with_capacity(bytes.len() + HEADER_LEN * lengths.len());
     let mut all = Vec::with_capacity(lengths.len());
     for length in lengths {
-        let with_header = length.checked_add(HEADER_LEN as u16).ok_or(usize::from(*length))?;
+        let with_header =
+            length.checked_add(HEADER_LEN as u16).ok_or_else(|| usize::from(*length))?;
         let (datagram, rest) = bytes.split_at(usize::from(*length).min(bytes.len()));
         wrapped.extend_from_slice(&channel.to_be_bytes());
         wrapped.extend_from_slice(&length.to_be_bytes());

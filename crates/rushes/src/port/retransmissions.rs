@@ -333,7 +333,7 @@ mod tests {
                 write,
                 |_| {},
                 |to, bytes, lengths| {
-                    let at = all.addresses().position(|it| it == to).unwrap();
+                    let at = all.addresses().position(|it| it == to.peer).unwrap();
                     if at == 1 {
                         return Err(refused(lengths));
                     }
@@ -364,7 +364,7 @@ mod tests {
                 write,
                 |_| {},
                 |to, _, _| {
-                    gap[all.addresses().position(|it| it == to).unwrap()] = 0;
+                    gap[all.addresses().position(|it| it == to.peer).unwrap()] = 0;
                     Ok(())
                 },
             );

@@ -31,7 +31,9 @@ impl IceServer {
         let mut link = Zeroizing::new(format!("<{}>; rel=\"ice-server\"", self.uri));
         if let (Some(username), Some(credential)) = (&self.username, &self.credential) {
             for (name, value) in [("username", username.as_str()), ("credential", credential)] {
-                link.push_str(&format!("; {name}=\""));
+                for text in ["; ", name, "=\""] {
+                    link.push_str(text);
+                }
                 for character in value.chars() {
                     if matches!(character, '"' | '\\') {
                         link.push('\\');

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rushes_whip::{Client, ClientError, ClientOptions, Kind, ServerConfig, Token};
+use rushes_whip::{Client, ClientError, ClientOptions, IceServer, Kind, ServerConfig, Token};
 
 use crate::fake::{Event, OFFER, REASONS, serve, url};
 
@@ -125,6 +125,22 @@ fn ice_servers_of_the_response_are_passed_on() {
     let servers: Vec<_> = session.ice_servers().iter().map(|it| it.uri.as_str()).collect();
     assert_eq!(servers, ["stun:a", "turn:b"]);
     assert_eq!(session.etag(), None);
+}
+
+#[test]
+fn ice_servers_of_a_server_reach_its_clients() {
+    let login = |text: &str| Some(text.to_owned());
+    let turn = IceServer {
+        uri: "turn:b:3478".into(),
+        username: login("user, \"1\""),
+        credential: login("a\\b;").map(Into::into),
+    };
+    let stun = IceServer { uri: "stun:a".into(), username: None, credential: None };
+    let ice_servers = vec![stun, turn];
+    let config = ServerConfig { ice_servers: ice_servers.clone(), ..ServerConfig::default() };
+    let (server, _fake) = serve(config);
+    let session = client().post(&url(&server, "/whep"), None, OFFER).unwrap();
+    assert_eq!(session.ice_servers(), ice_servers);
 }
 
 #[test]

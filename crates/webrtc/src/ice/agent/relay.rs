@@ -102,6 +102,10 @@ impl Agent {
 
     /// Does what is due.
     pub(super) fn watch_relay(&mut self) {
+        if self.watch.selected().is_none() {
+            // It may be needed after all.
+            self.release = None;
+        }
         if self.release.is_some_and(|at| self.now >= at) {
             self.release_relay();
         }
