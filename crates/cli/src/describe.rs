@@ -1,6 +1,7 @@
 //! Descriptions (SDP): read for `recv`, written for `send`.
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -23,6 +24,8 @@ pub(crate) struct Described {
     pub(crate) codec: Codec,
     /// Parameter sets, to be written before the first frame if that has none.
     pub(crate) parameter_sets: Vec<u8>,
+    /// The multicast group that is received, if it is one.
+    pub(crate) group: Option<IpAddr>,
 }
 
 /// The wanted media of a description.
@@ -131,7 +134,8 @@ fn described(
         return Ok(None);
     }
     let parameter_sets = sdp::parameter_sets_of(&format.encoding);
-    Ok(Some(Described { builder, codec, parameter_sets }))
+    let group = media.ip().ok().filter(IpAddr::is_multicast);
+    Ok(Some(Described { builder, codec, parameter_sets, group }))
 }
 
 /// Reports on the error output which lines of `file` cannot be used.

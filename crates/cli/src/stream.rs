@@ -45,7 +45,12 @@ pub(crate) fn set(
     if let Some(video) = raw_video {
         builder = fit_frames(builder.raw_video(video));
     }
-    match (session.peer().filter(IpAddr::is_multicast), &args.interface) {
+    on_interface(builder, session.peer().filter(IpAddr::is_multicast), args)
+}
+
+/// Applies the options of `args` for the interface, and for the multicast group if there is one.
+fn on_interface(builder: StreamBuilder, group: Option<IpAddr>, args: &StreamArgs) -> StreamBuilder {
+    match (group, &args.interface) {
         (Some(group), interface) => {
             // Parsing cannot fail, since any text that is no address or index is a name.
             let interface = interface.as_ref().and_then(|text| text.parse::<Interface>().ok());
@@ -69,8 +74,13 @@ pub(crate) fn fit_frames(builder: StreamBuilder) -> StreamBuilder {
 }
 
 /// Applies the options of `args` that a description does not determine.
-pub(crate) fn set_described(mut builder: StreamBuilder, args: &StreamArgs) -> StreamBuilder {
-    builder = fit_frames(builder)
+/// `group` is the multicast group that it names, if any.
+pub(crate) fn set_described(
+    mut builder: StreamBuilder,
+    group: Option<IpAddr>,
+    args: &StreamArgs,
+) -> StreamBuilder {
+    builder = on_interface(fit_frames(builder), group, args)
         .socket_buffer(args.socket_buffer)
         .send_path(args.send_path)
         .receive_path(args.receive_path);

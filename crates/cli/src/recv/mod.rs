@@ -211,7 +211,11 @@ fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
             let film = args.output_file.as_deref().filter(|_| is_film && !args.window.window);
             let wanted = Wanted { codec: args.stream.codec, ssrc: args.ssrc, film };
             let context = stream::context(&args.control)?;
-            describe::read(file, wanted, args.output.quiet, &context)?
+            let streams = describe::read(file, wanted, args.output.quiet, &context)?;
+            if let (Some(output), [stream]) = (&args.output_file, &streams[..]) {
+                check_name(output, stream.codec)?;
+            }
+            streams
         }
         (None, Some(from)) => vec![build_listening(args, from)?],
         (None, None) => return Err(Usage("recv needs --from or --sdp".to_owned()).into()),
@@ -224,7 +228,7 @@ fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
             // The peer's RTCP port on the command line is that of the first stream.
             let mut control = args.control.clone();
             control.rtcp_port = control.rtcp_port.filter(|_| built.is_empty());
-            builder = stream::set_described(builder, &args.stream);
+            builder = stream::set_described(builder, described.group, &args.stream);
             builder = stream::set_addresses(builder, &control);
         }
         builder = finish(args, builder, built.is_empty())?;
@@ -232,6 +236,23 @@ fn build(args: &RecvArgs) -> anyhow::Result<Vec<Described>> {
         built.push(Described { builder, ..described });
     }
     Ok(built)
+}
+
+/// Refuses a file whose name is that of other codecs' files.
+fn check_name(file: &Path, codec: Codec) -> Result<(), Usage> {
+    let extension = file.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let is_named = |codec: &Codec| {
+        codec.files.extensions.iter().any(|own| own.eq_ignore_ascii_case(extension))
+    };
+    let Some(named) = Codec::all().find(is_named) else { return Ok(()) };
+    if is_named(&codec) {
+        return Ok(());
+    }
+    let own = codec.files.extensions.first().map(|own| format!(". Try: -o copy.{own}"));
+    let (file, own) = (file.display(), own.unwrap_or_default());
+    let reason =
+        format!("{file} is the name of {}, and the stream is {}", named.title, codec.title);
+    Err(Usage(reason + &own))
 }
 
 /// Returns the codec that the command line gives, directly or by a file's name.
@@ -261,7 +282,8 @@ fn build_listening(args: &RecvArgs, from: &Endpoint) -> anyhow::Result<Described
     let builder = stream::set_control(builder.local_port(from.port), &args.control)
         .report_arrivals(args.report_arrivals)
         .report_transport_wide(args.report_transport_wide);
-    Ok(Described { builder, codec, parameter_sets: Vec::new() })
+    let group = session.peer().filter(IpAddr::is_multicast);
+    Ok(Described { builder, codec, parameter_sets: Vec::new(), group })
 }
 
 /// Applies the settings that do not depend on how the stream was found.

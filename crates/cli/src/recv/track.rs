@@ -52,7 +52,7 @@ impl Stream {
         described: Described,
         together: &Together<'_>,
     ) -> anyhow::Result<Option<Self>> {
-        let Described { builder, codec, parameter_sets } = described;
+        let Described { builder, codec, parameter_sets, .. } = described;
         let raw = builder.raw_parameters().cloned();
         let sampling = builder.sampling();
         let prints = !args.output.quiet && !args.output.json;

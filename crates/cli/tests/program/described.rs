@@ -147,6 +147,40 @@ fn a_description_of_which_nothing_can_be_used_is_an_error() {
 }
 
 #[test]
+fn a_file_with_the_name_of_another_codec_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let sdp = folder.path().join("a.sdp");
+    let media = "v=0\nc=IN IP4 127.0.0.1\nm=video 5004 RTP/AVP 104\na=rtpmap:104 VP8/90000\n";
+    std::fs::write(&sdp, media).unwrap();
+    for (name, wanted) in [
+        ("x.264", "x.264 is the name of H.264, and the stream is VP8. Try: -o copy.ivf"),
+        ("x.mkv", "VP8 is not written to containers: name it .ivf"),
+    ] {
+        let output =
+            run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", name, "--duration", "1ms"]);
+        let log = text(&output.stderr);
+        assert!(!output.status.success() && log.contains(wanted), "{log}");
+    }
+}
+
+#[test]
+fn the_interface_counts_with_a_description_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let sdp = folder.path().join("a.sdp");
+    for address in ["127.0.0.1", "239.1.2.3/1"] {
+        let port = free_port();
+        let media =
+            format!("v=0\nc=IN IP4 {address}\nm=video {port} RTP/AVP 97\na=rtpmap:97 H265/90000\n");
+        std::fs::write(&sdp, media).unwrap();
+        let described =
+            ["recv", "--sdp", sdp.to_str().unwrap(), "-o", "x.265", "--duration", "1ms"];
+        let output = run(&[&described[..], &["--interface", "nowhere0"]].concat());
+        let log = text(&output.stderr);
+        assert!(!output.status.success() && log.contains("nowhere0"), "{address}: {log}");
+    }
+}
+
+#[test]
 fn the_sources_that_a_description_names_narrow_who_is_received() {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();

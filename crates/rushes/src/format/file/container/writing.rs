@@ -82,10 +82,14 @@ pub(in crate::format::file) fn writer(
     let other_than_opus = codecs.iter().copied().find(|codec| *codec != Codec::Opus);
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let extension = extension.to_ascii_lowercase();
-    if let Some(codec) = codecs.iter().find(|codec| codec.sample.is_some())
+    // Frames without an encoding name may be those of any file.
+    let is_left_out = |codec: &&Codec| codec.encoding.is_some() && !CARRIED.contains(codec);
+    if let Some(codec) = codecs.iter().find(is_left_out)
         && ["mp4", "m4v", "m4a", "mov", "mkv", "mka", "webm"].contains(&&extension[..])
     {
-        let reason = format!("{} is not written to containers: name it .wav", codec.title);
+        let own = codec.files.extensions.first();
+        let advice = own.map_or_else(String::new, |own| format!(": name it .{own}"));
+        let reason = format!("{} is not written to containers{advice}", codec.title);
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
     let muxer: Box<dyn Muxer> = match &extension[..] {
