@@ -33,7 +33,7 @@ pub(crate) struct SlicesArgs {
     /// Runs of each row
     #[arg(long, default_value_t = 5, value_parser = parse_count)]
     runs: usize,
-    /// Protect packets by this suite, for example AEAD_AES_128_GCM
+    /// Protect packets by this suite, for example `AEAD_AES_128_GCM`
     #[arg(long)]
     suite: Option<Suite>,
 }

@@ -171,7 +171,8 @@ mod tests {
         }
         assert_eq!(pool.lock().buffers, 3);
         pool.keep_two_now(1 << 20);
-        assert_eq!((pool.lock().buffers, pool.lock().octets), (0, 0));
+        let kept = pool.lock();
+        assert_eq!((kept.buffers, kept.octets), (0, 0));
     }
 
     #[test]
