@@ -126,7 +126,11 @@ fn streams_that_are_opened_after_others_were_closed_get_their_own_frames() {
     let (near, far) = (session(), session());
     let open = |port: Option<u16>, n: usize| {
         let stream = far.stream(Codec::Opus).remote_ssrc(ssrc(0, n));
-        port.map_or(stream.clone(), |port| stream.local_port(port)).open().unwrap()
+        let stream = match port {
+            Some(port) => stream.local_port(port),
+            None => stream,
+        };
+        stream.open().unwrap()
     };
     let mut receivers: Vec<_> = vec![(0, open(None, 0))];
     let port = receivers[0].1.local_address().port();
