@@ -1965,9 +1965,12 @@ rushes_status rushes_stream_pull_frame(const struct rushes_stream *stream,
                                        uint64_t timeout,
                                        struct rushes_frame **frame);
 
-// Delivers every frame from now on to `hook`, on a dedicated thread of the stream. `user` is
-// passed to the hook, and to `release` (may be NULL) when the hook will not be called any more; if
-// this fails, `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
+// Delivers every frame from now on to `hook`, in order and one at a time. `user` is passed to the
+// hook, and to `release` (may be NULL) when the hook will not be called any more; if this fails,
+// `release` is called at once. RUSHES_ERROR_HOOKED if there is a hook already.
+//
+// The hooks of all streams share as many threads as there are cores. While a hook has not returned
+// for 0.1 s or more, another thread calls those of the other streams on its thread.
 //
 // The hook may call every function of the library, including rushes_stream_close() on its own
 // stream. If it throws, the process ends.
