@@ -15,15 +15,17 @@ pub(super) struct Session {
     id: String,
     /// The address of this machine at which the client has reached it.
     local: IpAddr,
+    /// The network of the client.
+    client: IpAddr,
     is_over: AtomicBool,
     /// The connection, once there is one.
     connection: OnceLock<PeerHandle>,
 }
 
 impl Session {
-    pub(super) fn new(id: &str, local: IpAddr) -> Self {
+    pub(super) fn new(id: &str, local: IpAddr, client: IpAddr) -> Self {
         let (is_over, connection) = (AtomicBool::new(false), OnceLock::new());
-        Self { id: id.to_owned(), local, is_over, connection }
+        Self { id: id.to_owned(), local, client, is_over, connection }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
@@ -49,6 +51,10 @@ impl Session {
     /// Returns whether the client answers on some path.
     pub(super) fn has_path(&self) -> bool {
         self.connection.get().is_some_and(PeerHandle::is_connected)
+    }
+
+    pub(super) fn client(&self) -> IpAddr {
+        self.client
     }
 
     pub(super) fn id(&self) -> &str {

@@ -32,3 +32,4 @@ mod secured;
 mod skipped;
 mod uncompressed;
 mod webrtc;
+mod webrtcbin;
