@@ -109,7 +109,10 @@ class Programs:
     def server(self, name, port):
         address = f"127.0.0.1:{port}"
         return {
-            "rushes": [self.arguments.rushes, "serve", self.film, "--audio", self.speech, "--fps", "30", "--http", address],
+            "rushes": [
+                *(self.arguments.rushes, "serve", self.film, "--audio", self.speech),
+                *("--fps", "30", "--http", address),
+            ],
             "pion": [self.arguments.pion, "serve", address, "-video", self.film, "-audio", self.speech, "-loop"],
             "aiortc": [*self.aiortc, "serve", address, "--video", self.mp4, "--audio", self.speech],
         }[name]

@@ -31,7 +31,8 @@ from gi.repository import GLib, Gst, GstSdp, GstWebRTC  # noqa: E402
 PUBLISHED = """
     webrtcbin name=peer bundle-policy=max-bundle
     videotestsrc is-live=true pattern=ball ! video/x-raw,format=I420,width=640,height=360,framerate=30/1
-    ! x264enc tune=zerolatency speed-preset=ultrafast bitrate=1000 key-int-max=30 ! video/x-h264,profile=constrained-baseline
+    ! x264enc tune=zerolatency speed-preset=ultrafast bitrate=1000 key-int-max=30
+    ! video/x-h264,profile=constrained-baseline
     ! h264parse config-interval=-1 ! video/x-h264,stream-format=byte-stream,alignment=au
     ! tee name=video ! queue ! filesink name=file
     video. ! queue ! rtph264pay config-interval=-1 aggregate-mode=zero-latency pt=96 ssrc=1111
@@ -133,7 +134,8 @@ class Session:
 
     def post(self):
         description = self.peer.get_property("local-description")
-        offer = re.sub(r"(a=fingerprint:sha-256 )[0-9A-Fa-f:]+", rf"\g<1>{fingerprint(self.pem)}", description.sdp.as_text())
+        own = rf"\g<1>{fingerprint(self.pem)}"
+        offer = re.sub(r"(a=fingerprint:sha-256 )[0-9A-Fa-f:]+", own, description.sdp.as_text())
         fields = {"Content-Type": "application/sdp"}
         if self.arguments.token:
             fields["Authorization"] = f"Bearer {self.arguments.token}"

@@ -14,7 +14,7 @@ use crate::tls;
 const IS_AUTHORITY: &str = "CaUsedAsEndEntity";
 
 /// Accepts what the roots have signed, and also a root itself. Programs such as OpenSSL mark a certificate that a
-/// server has signed for itself as one that signs others, which WebPKI refuses; here the user has named this very one.
+/// server has signed for itself as one that signs others, which rustls refuses; here the user has named this very one.
 #[derive(Debug)]
 pub(super) struct Trust {
     signed: Arc<WebPkiServerVerifier>,
