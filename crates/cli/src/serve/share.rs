@@ -128,6 +128,11 @@ impl Share {
         Some(if carries_all { Change::All } else { Change::More(whole(limit)) })
     }
 
+    /// Leaves everything out until a key frame: the viewer cannot decode what comes before it.
+    pub(super) fn await_key_frame(&mut self) {
+        self.is_waiting = true;
+    }
+
     /// Returns whether the viewer is sent less than everything.
     pub(super) fn is_limited(&self) -> bool {
         self.limit.is_some()
@@ -171,7 +176,7 @@ mod tests {
                 let len = if is_key { 60_000 } else { 8_000 };
                 let shown = self.picture * SECOND / 30;
                 self.now = self.now.max(shown);
-                if self.share.takes(len, is_key, self.now - shown) {
+                if self.share.takes(len, is_key, self.now.saturating_sub(shown)) {
                     numbers.push(self.picture);
                     bits += len as f64 * 8.0;
                     let pace = self.share.limit.map_or(0.0, |limit| len as f64 * 8.0 / limit);
@@ -241,6 +246,8 @@ mod tests {
         share.limit = None;
         assert!(!share.takes(1, false, Duration::ZERO) && share.takes(1, true, Duration::ZERO));
         assert!(share.takes(1, false, 2 * LATE), "it gets everything");
+        share.await_key_frame();
+        assert!(!share.takes(1, false, Duration::ZERO) && share.takes(1, true, Duration::ZERO));
     }
 
     #[test]

@@ -48,7 +48,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let takes_publisher = tracks.is_empty();
     let hub = Arc::new(Hub::new(tracks));
     let recordings = recordings(args)?;
-    let sessions = Sessions::new(Context::new(), hub.clone(), takes_publisher, args.sessions);
+    let context = Context::new();
+    // The first use of the certificate and of random numbers takes a third of a second: before the first viewer.
+    drop(context.peer().open()?);
+    let sessions = Sessions::new(context, hub.clone(), takes_publisher, args.sessions);
     let sessions = Arc::new(sessions.recorded(recordings.clone()));
     let server = serve(args, sessions.clone(), takes_publisher)?;
     say_where(args, &server, takes_publisher);

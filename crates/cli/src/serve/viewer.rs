@@ -100,10 +100,12 @@ impl Viewer {
         Ok(())
     }
 
-    /// Asks the source for a key frame. One whose path does not carry what there is goes without: key frames are the
-    /// largest, and all viewers get them.
-    fn request_key_frame(&self, output: &Output) {
-        if !output.share.is_limited() {
+    /// Asks the source for a key frame. A viewer whose path does not carry what there is waits for the next one: key
+    /// frames are the largest, and all viewers get them.
+    fn request_key_frame(&self, output: &mut Output) {
+        if output.share.is_limited() {
+            output.share.await_key_frame();
+        } else {
             self.hub.request_key_frame();
         }
     }
