@@ -13,6 +13,7 @@ use rushes::{
 
 use crate::Usage;
 use crate::endpoint::{Endpoint, Peer, parse_from, parse_to};
+use crate::key_frames::KeyFrameArgs;
 use crate::metrics::MetricsArgs;
 use crate::overwrite::OverwriteArgs;
 use crate::security::SecurityArgs;
@@ -412,6 +413,8 @@ pub(crate) struct SendArgs {
     pub(crate) timing: TimingArgs,
     #[command(flatten)]
     pub(crate) rate: RateArgs,
+    #[command(flatten)]
+    pub(crate) key_frames: KeyFrameArgs,
     /// Send the temporal layers of the video up to this one, 0 being the base; those above are left out.
     /// Of H.265, H.266, AV1, and H.264 with prefix units
     #[arg(long, value_name = "ID", help_heading = "Rate")]

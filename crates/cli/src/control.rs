@@ -15,6 +15,9 @@ use crate::{metrics, security};
 /// Interval at which the sender's clock mapping is read and the shortest latency is reset.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A capture further from its delivery than this was by a clock that is not set, or that counts from elsewhere.
+const CLOCK_ERROR: Duration = Duration::from_secs(30);
+
 /// Maximum number of goodbyes remembered.
 const GOODBYES_MAX: usize = 64;
 
@@ -58,10 +61,10 @@ impl Latency {
     }
 
     /// Measures a frame that was `captured` by the sender's clock and arrived at `now`. Does nothing
-    /// if the sender's clock is not a wall clock.
+    /// if the sender's clock is far from ours, thus no wall clock: the latency is unknown then.
     fn note(&mut self, captured: NtpTime, now: NtpTime) -> Option<f64> {
         let nanos = now.nanos_since(captured);
-        if u128::from(nanos.unsigned_abs()) >= ClockMapping::OFFSET_MAX.as_nanos() {
+        if u128::from(nanos.unsigned_abs()) >= CLOCK_ERROR.as_nanos() {
             return None;
         }
         self.all.count(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)));
@@ -128,7 +131,6 @@ pub(crate) struct RtcpSummary {
 
 impl RtcpSummary {
     /// Returns how many key frames were requested so far.
-    #[cfg(feature = "webrtc")]
     pub(crate) fn key_frames(&self) -> u64 {
         self.key_frames
     }
@@ -298,6 +300,7 @@ mod tests {
         let mut latency = Latency::default();
         latency.note(wall.plus(Duration::from_secs(290_601_014)), wall);
         latency.note(NtpTime(7 << 32), wall);
+        latency.note(wall, wall.plus(Duration::from_secs(60)));
         let report = latency.report();
         assert_eq!((&report["first_ms"], &report["p50_ms"]), (&Value::Null, &Value::Null));
         assert_eq!(latency.text(), "");

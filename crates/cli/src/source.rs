@@ -200,6 +200,11 @@ impl Source {
         })
     }
 
+    /// Returns the path of the file; the built-in clip has none.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     pub(crate) fn name(&self) -> String {
         match &self.file {
             Some(file) if file == Path::new(STDIN) => "standard input".into(),

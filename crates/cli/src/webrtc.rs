@@ -1,10 +1,12 @@
 //! `--whip` and `--whep`: a connection that is entered over HTTP.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rushes::file::MediaWriter;
 use rushes::peer::{Peer, PeerError, PeerEvent, PeerHandle, PeerStream};
-use rushes::{Context, Error};
+use rushes::{Codec, Context, Error};
 use rushes_whip::{Client, ClientOptions, Roots, Session};
 
 use crate::progress::note;
@@ -45,6 +47,16 @@ pub(crate) fn say_relay(peer: &Peer) {
 fn is_here(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or(url);
     ["localhost", "127.", "[::1]"].iter().any(|name| host.starts_with(name))
+}
+
+/// The video that a container may have beside Opus, the preferred format first.
+const FILMED: [Codec; 3] = [Codec::H264, Codec::Vp8, Codec::Vp9];
+
+/// Returns the formats of video that a file of this name holds beside Opus, the preferred one first; none if it is
+/// no container.
+pub(crate) fn videos_in(file: &Path) -> Vec<Codec> {
+    let is_held = |codec: &Codec| MediaWriter::holds(file, &[*codec, Codec::Opus]);
+    FILMED.into_iter().filter(is_held).collect()
 }
 
 /// Waits for the path to a peer and for the keys; returns `None` if it is stopped first.

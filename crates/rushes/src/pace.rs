@@ -153,6 +153,11 @@ pub(crate) trait Pace: Debug + Send {
     /// Starts a frame of `len` octets at `now`.
     fn start(&mut self, now: Instant, len: usize);
 
+    /// Spreads packets in another way, from the next frame on. A schedule that several senders share stays.
+    fn set_pacing(&mut self, _pacing: Pacing) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns the maximum octets of a burst; `None` if bursts are not limited.
     fn burst_len(&self) -> Option<usize>;
 
@@ -199,6 +204,15 @@ pub(crate) struct Pacer {
     beyond: Instant,
 }
 
+/// Refuses values out of range.
+fn check(pacing: Pacing) -> Result<(), Error> {
+    match pacing {
+        Pacing::Share(share) if !(0.01..=1.0).contains(&share) => Err(Error::PacingShare { share }),
+        Pacing::Rate(0) => Err(Error::PacingRate),
+        _ => Ok(()),
+    }
+}
+
 impl Pacer {
     /// Creates a pacer for frames that are `interval` apart; with `None` it measures the interval.
     pub(crate) fn new(
@@ -207,13 +221,7 @@ impl Pacer {
         interval: Option<Duration>,
         now: Instant,
     ) -> Result<Self, Error> {
-        match pacing {
-            Pacing::Share(share) if !(0.01..=1.0).contains(&share) => {
-                return Err(Error::PacingShare { share });
-            }
-            Pacing::Rate(0) => return Err(Error::PacingRate),
-            _ => {}
-        }
+        check(pacing)?;
         Ok(Self {
             pacing,
             burst,
@@ -276,6 +284,12 @@ impl Pacer {
 }
 
 impl Pace for Pacer {
+    fn set_pacing(&mut self, pacing: Pacing) -> Result<(), Error> {
+        check(pacing)?;
+        self.pacing = pacing;
+        Ok(())
+    }
+
     fn start(&mut self, now: Instant, len: usize) {
         let measured = match self.last_frame.replace(now) {
             Some(last) => now.saturating_duration_since(last).min(INTERVAL_MAX),

@@ -118,6 +118,42 @@ fn what_is_written_is_read_again_with_its_times() {
 }
 
 #[test]
+fn vp8_and_vp9_are_held_by_matroska_and_webm_and_not_by_mp4() {
+    let folder = tempfile::tempdir().unwrap();
+    for (codec, name) in
+        [(Codec::Vp8, "vp8_320x180_60f_libvpx.ivf"), (Codec::Vp9, "vp9_320x180_60f_libvpx.ivf")]
+    {
+        let frames = read(&media(name), codec);
+        for extension in ["mkv", "webm"] {
+            let path = folder.path().join(format!("{}.{extension}", codec.name));
+            let codecs = [codec, Codec::Opus];
+            assert!(MediaWriter::holds(&path, &codecs));
+            let mut writer = MediaWriter::create_tracks(&path, &codecs).unwrap();
+            // No decoder could begin with the second frame.
+            assert!(!writer.write_track(0, &frames[1].data, MediaTime::ZERO).unwrap());
+            for (number, frame) in (0..).zip(&frames) {
+                let time = MediaTime::new(number, 30.try_into().unwrap());
+                assert!(writer.write_track(0, &frame.data, time).unwrap());
+                assert!(writer.write_track(1, &[0xf8, 0xff, 0xfe], time).unwrap());
+            }
+            writer.finish().unwrap();
+            let found = tracks(&path).unwrap().unwrap();
+            let found: Vec<_> = found.iter().map(|track| (track.codec, track.media)).collect();
+            assert_eq!(found, [(Some(codec), "video"), (Some(Codec::Opus), "audio")]);
+            let copy = read(&path, codec);
+            assert_eq!(copy.len(), frames.len());
+            for (number, (frame, copy)) in (0_i64..).zip(frames.iter().zip(&copy)) {
+                assert_eq!((&frame.data, copy.duration), (&copy.data, None));
+                let millis = copy.presented.unwrap().nanos() / 1_000_000;
+                assert!(millis.abs_diff(number * 1_000 / 30) <= 1, "{millis}");
+            }
+        }
+        let error = MediaWriter::create(&folder.path().join("a.mp4"), codec).unwrap_err();
+        assert!(error.to_string().contains("name it .mkv"), "{error}");
+    }
+}
+
+#[test]
 fn a_codec_that_a_container_lacks_is_an_error_that_names_its_codings() {
     let folder = tempfile::tempdir().unwrap();
     let frames = read(&media(FILES[0].0), Codec::H264);

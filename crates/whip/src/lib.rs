@@ -18,6 +18,8 @@ mod server;
 mod tls;
 mod token;
 
+#[doc(hidden)]
+pub use client::read_fields;
 pub use client::{Client, ClientError, ClientOptions, IceServer, Roots, Session};
 pub use kind::Kind;
 pub use server::{

@@ -53,9 +53,9 @@ impl Held {
 }
 
 /// A report of the source of a stream: its canonical name and its clock.
-pub(super) struct Report {
-    pub(super) cname: String,
-    pub(super) clock: ClockMapping,
+pub(crate) struct Report {
+    pub(crate) cname: String,
+    pub(crate) clock: ClockMapping,
 }
 
 /// The source of a stream.
@@ -94,7 +94,7 @@ struct Reference {
 }
 
 /// A film that is being written.
-pub(super) struct Film {
+pub(crate) struct Film {
     media: MediaWriter,
     tracks: Vec<Track>,
     /// When the first frame arrived, from which times are counted until the file begins.
@@ -110,7 +110,7 @@ pub(super) struct Film {
 
 impl Film {
     /// Creates a film in `media`, which has a track for each of `codecs`.
-    pub(super) fn new(media: MediaWriter, codecs: &[Codec]) -> Self {
+    pub(crate) fn new(media: MediaWriter, codecs: &[Codec]) -> Self {
         let track = |codec: &Codec| Track {
             codec: *codec,
             source: None,
@@ -131,8 +131,14 @@ impl Film {
         }
     }
 
+    /// Returns whether it was given a frame.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn has_frames(&self) -> bool {
+        self.start.is_some()
+    }
+
     /// Takes a frame of a track; returns `false` if the file began without this track.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         track: usize,
         octets: &[u8],
@@ -167,20 +173,20 @@ impl Film {
     }
 
     /// Returns whether the source of a track has frames and no report yet.
-    pub(super) fn awaits_report(&self, track: usize) -> bool {
+    pub(crate) fn awaits_report(&self, track: usize) -> bool {
         let source = self.tracks[track].source.as_ref();
         source.is_some_and(|source| source.report.is_none() && source.offset.is_none())
     }
 
     /// Takes the report of the source of a track.
-    pub(super) fn report(&mut self, track: usize, report: Report) {
+    pub(crate) fn report(&mut self, track: usize, report: Report) {
         if let Some(source) = &mut self.tracks[track].source {
             source.report = Some(report);
         }
     }
 
     /// Ends the source of a track: the next frame is of another one.
-    pub(super) fn change_source(&mut self, track: usize) -> Result<(), FileError> {
+    pub(crate) fn change_source(&mut self, track: usize) -> Result<(), FileError> {
         if self.tracks[track].source.is_some() {
             self.begin();
             self.place(track);
@@ -196,7 +202,7 @@ impl Film {
 
     /// Discards the frames of a track so far; returns `false` if the file cannot be written again
     /// without them: it is too long, or has frames of an earlier source of a track.
-    pub(super) fn begin_again(&mut self, track: usize) -> Result<bool, FileError> {
+    pub(crate) fn begin_again(&mut self, track: usize) -> Result<bool, FileError> {
         self.held_octets -= self.tracks[track].held.drain(..).map(|it| it.cost()).sum::<usize>();
         let is_in_file = self.tracks[track].latest > i64::MIN;
         self.tracks[track].source = None;
@@ -225,7 +231,7 @@ impl Film {
     }
 
     /// Writes the frames that no longer have to wait.
-    pub(super) fn release(&mut self, now: Instant) -> Result<(), FileError> {
+    pub(crate) fn release(&mut self, now: Instant) -> Result<(), FileError> {
         if self.origin.is_none() && !self.may_begin(now) {
             return Ok(());
         }
@@ -247,7 +253,7 @@ impl Film {
     }
 
     /// Writes all frames, and ends the file; returns which tracks have frames in it.
-    pub(super) fn finish(mut self) -> Result<Vec<bool>, FileError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<bool>, FileError> {
         if self.start.is_some() {
             self.begin();
             (0..self.tracks.len()).for_each(|track| self.place(track));

@@ -27,7 +27,9 @@ use rushes::file::codec_of_name;
 use rushes::net::resolve;
 use rushes::{Codec, Fec, Session, StreamBuilder};
 
-use self::keep::Files;
+#[cfg(feature = "webrtc")]
+pub(crate) use self::film::{Film, Report};
+pub(crate) use self::keep::Files;
 use self::reception::{End, Received};
 use self::together::Together;
 use self::track::{Stream, Track};
@@ -70,7 +72,8 @@ fn receive(
 ) -> anyhow::Result<Outcome> {
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let together = Together::new(described.len(), interrupt);
-    let (mut files, mut outcome) = (Files::new(args), Outcome::Done);
+    let file = args.output_file.as_deref();
+    let (mut files, mut outcome) = (Files::new(file, args.keep, args.overwrite), Outcome::Done);
     let mut next = Some(described);
     while let Some(described) = next.take() {
         let Some(mut streams) = open(args, described, &together)? else {

@@ -1,7 +1,6 @@
 //! `recv --whep`: a stream that a server of WHEP plays.
 
 use rushes::Codec;
-use rushes::file::MediaWriter;
 use rushes::peer::Direction;
 
 use super::together::Together;
@@ -23,12 +22,19 @@ pub(super) fn receive(
     let metrics = Metrics::start(&args.metrics, args.output.quiet)?;
     let context = stream::context(&args.control)?;
     let mut peer = webrtc::peer(&context, &args.entry, url)?;
-    for codec in codecs(args)? {
-        let mut builder = peer.stream(codec);
-        if let Some(recovery) = args.control.recovery {
-            builder = builder.recovery(recovery.into());
+    for choices in codecs(args)? {
+        for (number, codec) in choices.into_iter().enumerate() {
+            let mut builder = peer.stream(codec);
+            if let Some(recovery) = args.control.recovery {
+                builder = builder.recovery(recovery.into());
+            }
+            let builder = super::finish(args, builder, false)?;
+            if number == 0 {
+                peer.add(builder, Direction::RecvOnly);
+            } else {
+                peer.add_alternative(builder);
+            }
         }
-        peer.add(super::finish(args, builder, false)?, Direction::RecvOnly);
     }
     let mut entered = Entered::new(peer, &args.entry, url)?;
     let Some(played) = entered.connect(|| interrupt.is_requested())? else {
@@ -52,14 +58,16 @@ pub(super) fn receive(
     }
 }
 
-/// Returns the codecs that are received: that of the file, or the video and the audio of a container.
-fn codecs(args: &RecvArgs) -> anyhow::Result<Vec<Codec>> {
-    let both = [Codec::H264, Codec::Opus];
+/// Returns the codecs of each stream that is received, the preferred one first: that of the file, or the video and the
+/// audio that a container holds.
+fn codecs(args: &RecvArgs) -> anyhow::Result<Vec<Vec<Codec>>> {
     if args.stream.codec.is_none()
         && let Some(file) = &args.output_file
-        && MediaWriter::holds(file, &both)
     {
-        return Ok(both.to_vec());
+        let video = webrtc::videos_in(file);
+        if !video.is_empty() {
+            return Ok(vec![video, vec![Codec::Opus]]);
+        }
     }
-    Ok(vec![named_codec(args)?])
+    Ok(vec![vec![named_codec(args)?]])
 }

@@ -28,13 +28,13 @@ pub(crate) use self::film::{Film, beginning};
 pub(crate) use self::rate::RateArgs;
 use self::refusals::Refusals;
 use self::sending::Sending;
-use self::target::TargetFile;
 use self::thinning::Thinning;
 use self::watch::Watch;
 use self::way::Way;
 use crate::args::{ControlArgs, SendArgs};
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
+use crate::line_output::LineFile;
 use crate::metrics;
 use crate::metrics::Metrics;
 use crate::outage::Outage;
@@ -91,7 +91,9 @@ pub(crate) fn run(args: &SendArgs) -> anyhow::Result<Outcome> {
     for (number, (((source, stream), schedule), reader)) in open.enumerate() {
         let Some(stream) = stream else { continue };
         let name = is_one_of_several.then_some((number, source.codec));
-        sendings.push(sending(args, source, stream, schedule, name));
+        let requests = args.key_frames.open(&source)?;
+        let sending = sending(args, source, stream, schedule, name);
+        sendings.push(Sending { requests, ..sending });
         of_sendings.push(reader);
     }
     opened.watch(&mut sendings)?;
@@ -270,6 +272,7 @@ fn sending(
         outage: Outage::new(args.give_up, args.output.quiet),
         refusals: Refusals::default(),
         thinning,
+        requests: None,
         #[cfg(feature = "webrtc")]
         browsers: None,
         position: 0,
@@ -312,13 +315,15 @@ fn check(args: &SendArgs, sources: &[Source]) -> Result<(), Usage> {
     if let Some(first) = sources.first() {
         args.rate.check(first)?;
     }
-    if args.rate.target_rate_to == Some(TargetFile::Stdout)
+    if args.rate.target_rate_to == Some(LineFile::Stdout)
         && (args.output.json || args.sdp.as_deref() == Some(Path::new("-")))
     {
         let reason = "the standard output is taken by --target-rate-to -: give it a pipe, or \
                       --json and --sdp a file";
         return Err(Usage(reason.to_owned()));
     }
+    args.key_frames
+        .check(sources, args.output.json || args.sdp.as_deref() == Some(Path::new("-")))?;
     let live = sources.iter().find(|source| source.is_live());
     if let (Some(source), true) = (live, args.repeat != 1) {
         let reason = format!("{} can be read only once: leave --loop out", source.name());

@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 use rushes::{RateSettings, StreamBuilder};
 
-use super::target::TargetFile;
 use crate::Usage;
+use crate::line_output::LineFile;
 use crate::source::Source;
 
 /// The maximum of `auto`, in bits per second: more than a video is usually encoded at.
@@ -50,7 +50,7 @@ pub(crate) struct RateArgs {
     /// Write the target bit rate there whenever it changes by 1 % or more, in bits per second, one
     /// line each: a pipe or a file, fd:N for descriptor N, - for the standard output
     #[arg(long, value_name = "FILE|fd:N|-", requires = "max_rate", help_heading = "Rate")]
-    pub(crate) target_rate_to: Option<TargetFile>,
+    pub(crate) target_rate_to: Option<LineFile>,
 }
 
 impl RateArgs {

@@ -14,6 +14,7 @@ use super::thinning::Thinning;
 use crate::args::SendArgs;
 use crate::control::RtcpSummary;
 use crate::interrupt::Interrupt;
+use crate::key_frames::KeyFrameRequests;
 use crate::live::LiveTimes;
 use crate::outage::Outage;
 use crate::progress::{Progress, note};
@@ -51,6 +52,8 @@ pub(super) struct Sending<'a> {
     pub(super) refusals: Refusals,
     /// Leaves out pictures of a file, with rate control.
     pub(super) thinning: Option<Thinning>,
+    /// Asks a live encoder for key frames.
+    pub(super) requests: Option<KeyFrameRequests>,
     /// What a stream to a server for browsers needs.
     #[cfg(feature = "webrtc")]
     pub(super) browsers: Option<Browsers>,
@@ -220,6 +223,11 @@ impl Sending<'_> {
         frame: &MediaFrame,
         (timestamp, captured): (Option<RtpTimestamp>, Instant),
     ) -> anyhow::Result<()> {
+        if let Some(requests) = &mut self.requests
+            && (self.source.codec.is_key_frame)(&frame.data)
+        {
+            requests.note_key_frame();
+        }
         let sent = self.stream.sender().push_frame_captured(&frame.data, timestamp, captured);
         match sent {
             // The film was stopped meanwhile.
@@ -260,7 +268,14 @@ impl Sending<'_> {
 
     /// Takes events and refusals.
     fn poll(&mut self) {
+        let requested = self.rtcp.key_frames();
         self.rtcp.poll(&self.stream, None);
+        if let Some(requests) = &mut self.requests {
+            if self.rtcp.key_frames() > requested {
+                requests.note_request();
+            }
+            requests.pass(Instant::now());
+        }
         let refused = self.stream.sender().refused();
         self.refusals.note(refused);
     }

@@ -7,7 +7,8 @@ use rushes::{Rtcp, StreamHandle};
 
 use super::film::Film;
 use super::sending::Sending;
-use super::target::{TargetFile, TargetOutput};
+use super::target::TargetOutput;
+use crate::line_output::LineFile;
 
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -20,7 +21,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Creates a watch of streams; the target rate of the first is written to `to`.
-    pub(super) fn new(sendings: &[Sending<'_>], to: Option<&TargetFile>) -> anyhow::Result<Self> {
+    pub(super) fn new(sendings: &[Sending<'_>], to: Option<&LineFile>) -> anyhow::Result<Self> {
         let target = match (sendings.first(), to) {
             (Some(first), Some(to)) => Some((first.stream.rtcp(), TargetOutput::open(to)?)),
             _ => None,

@@ -8,6 +8,8 @@ use rushes::{Codec, FrameRate};
 use crate::args::{OutputArgs, codec_parser};
 use crate::endpoint::{Endpoint, parse_http};
 use crate::ice::IceArgs;
+use crate::key_frames::KeyFrameArgs;
+use crate::overwrite::OverwriteArgs;
 use crate::token::TokenArgs;
 use crate::values::parse_rate;
 
@@ -20,6 +22,12 @@ pub(crate) struct ServeArgs {
     /// Audio file to show with it
     #[arg(long, value_name = "FILE", requires = "file")]
     pub(crate) audio: Option<PathBuf>,
+    /// File that what is published goes to as well: a container, such as .mkv, of which each publisher gets one:
+    /// copy.mkv, copy-2.mkv. Only video that it holds is taken
+    #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) output_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overwrite: OverwriteArgs,
     /// Address and port of the page, and of WHIP (/whip) and WHEP (/whep)
     #[arg(long, value_parser = parse_http, value_name = "[BIND:]PORT", default_value = "127.0.0.1:8080")]
     pub(crate) http: Endpoint,
@@ -51,6 +59,8 @@ pub(crate) struct ServeArgs {
     /// Codec of the file; guessed from its name if possible
     #[arg(long, value_parser = codec_parser())]
     pub(crate) codec: Option<Codec>,
+    #[command(flatten)]
+    pub(crate) key_frames: KeyFrameArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

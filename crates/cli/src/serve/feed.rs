@@ -6,6 +6,7 @@ use rushes::RtpTimestamp;
 use rushes::file::{BrowserFrames, MediaFrame, MediaReader, NextFrame};
 
 use super::hub::{Hub, Sample, Show};
+use crate::key_frames::KeyFrameRequests;
 use crate::live::LiveTimes;
 use crate::progress::note;
 use crate::schedule::Schedule;
@@ -28,6 +29,8 @@ pub(super) struct Feed<'a> {
     pub(super) fps: Option<rushes::FrameRate>,
     /// Prepares video for browsers; `None` of what needs no preparation.
     pub(super) frames: Option<BrowserFrames>,
+    /// Asks a live encoder for key frames.
+    pub(super) requests: Option<KeyFrameRequests>,
     pub(super) is_quiet: bool,
 }
 
@@ -80,6 +83,7 @@ impl Feed<'_> {
         let rate = self.fps.or_else(|| reader.frame_rate());
         let mut times = LiveTimes::new(rate, self.source.clock_rate, RtpTimestamp(0));
         while !self.film.stop.is_requested() {
+            self.ask_encoder();
             let frame = match reader.next_frame_until(Instant::now() + POLL_INTERVAL)? {
                 NextFrame::Frame(frame) => frame,
                 NextFrame::Pending => continue,
@@ -100,6 +104,15 @@ impl Feed<'_> {
         Ok(())
     }
 
+    /// Passes requests of viewers for key frames on to the encoder.
+    fn ask_encoder(&mut self) {
+        let Some(requests) = &mut self.requests else { return };
+        if self.hub.take_key_request() {
+            requests.note_request();
+        }
+        requests.pass(Instant::now());
+    }
+
     fn show(&mut self, frame: &MediaFrame, ticks: u32, captured: Instant) -> anyhow::Result<()> {
         let mut frame = frame.clone();
         if let Some(frames) = &mut self.frames
@@ -108,7 +121,13 @@ impl Feed<'_> {
             return Ok(());
         }
         let is_key = (self.source.codec.is_key_frame)(&frame.data);
-        let sample = Sample { track: self.track, data: frame.data, ticks, captured, is_key };
+        if let (Some(requests), true) = (&mut self.requests, is_key) {
+            // A viewer for whom it comes too late asks again.
+            self.hub.take_key_request();
+            requests.note_key_frame();
+        }
+        let (track, data, shown) = (self.track, frame.data, Instant::now());
+        let sample = Sample { track, data, ticks, captured, shown, is_key };
         self.hub.show(Show::default(), sample);
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(super) struct Sample {
     /// Ticks of its track's clock since an instant that all tracks share.
     pub(super) ticks: u32,
     pub(super) captured: Instant,
+    /// When it was handed over.
+    pub(super) shown: Instant,
     /// Whether a decoder can begin with it.
     pub(super) is_key: bool,
 }
@@ -43,6 +45,8 @@ pub(super) struct Hub {
     wants_key: AtomicBool,
     /// Frames that a viewer has not been sent.
     left_out: AtomicU64,
+    /// How often a viewer's path carried less than the video.
+    limited: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -155,6 +159,16 @@ impl Hub {
         self.left_out.fetch_add(1, Relaxed);
     }
 
+    /// Counts a viewer's path that carries less than the video, or still less.
+    pub(super) fn note_limited(&self) {
+        self.limited.fetch_add(1, Relaxed);
+    }
+
+    /// Returns how often a viewer was sent less because its path carries no more.
+    pub(super) fn limited(&self) -> u64 {
+        self.limited.load(Relaxed)
+    }
+
     /// Returns the number of frames that viewers were not sent; one that two viewers lack counts twice.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out.load(Relaxed)
@@ -190,7 +204,8 @@ mod tests {
     }
 
     fn sample(track: usize, ticks: u32, is_key: bool) -> Sample {
-        Sample { track, data: vec![0; 1000], ticks, captured: Instant::now(), is_key }
+        let now = Instant::now();
+        Sample { track, data: vec![0; 1000], ticks, captured: now, shown: now, is_key }
     }
 
     /// Returns the times of the frames that wait.

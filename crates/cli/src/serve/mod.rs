@@ -2,6 +2,8 @@
 
 mod args;
 #[cfg(feature = "webrtc")]
+mod capture_clock;
+#[cfg(feature = "webrtc")]
 mod feed;
 #[cfg(feature = "webrtc")]
 mod hub;
@@ -10,9 +12,13 @@ mod publisher;
 #[cfg(feature = "webrtc")]
 mod queue;
 #[cfg(feature = "webrtc")]
+mod recording;
+#[cfg(feature = "webrtc")]
 mod session;
 #[cfg(feature = "webrtc")]
 mod sessions;
+#[cfg(feature = "webrtc")]
+mod share;
 #[cfg(feature = "webrtc")]
 mod show;
 #[cfg(feature = "webrtc")]

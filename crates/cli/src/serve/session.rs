@@ -17,6 +17,8 @@ pub(super) struct Session {
     id: String,
     /// The address of this machine at which the client has reached it.
     local: IpAddr,
+    /// The network of the client.
+    client: IpAddr,
     servers: Arc<IceServers>,
     is_over: AtomicBool,
     /// The connection, once there is one.
@@ -24,9 +26,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(id: &str, local: IpAddr, servers: Arc<IceServers>) -> Self {
+    pub(super) fn new(
+        id: &str,
+        (local, client): (IpAddr, IpAddr),
+        servers: Arc<IceServers>,
+    ) -> Self {
         let (is_over, connection) = (AtomicBool::new(false), OnceLock::new());
-        Self { id: id.to_owned(), local, servers, is_over, connection }
+        Self { id: id.to_owned(), local, client, servers, is_over, connection }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
@@ -52,6 +58,10 @@ impl Session {
     /// Returns whether the client answers on some path.
     pub(super) fn has_path(&self) -> bool {
         self.connection.get().is_some_and(PeerHandle::is_connected)
+    }
+
+    pub(super) fn client(&self) -> IpAddr {
+        self.client
     }
 
     pub(super) fn id(&self) -> &str {

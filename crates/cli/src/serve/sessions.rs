@@ -1,6 +1,6 @@
 //! The sessions of the HTTP server: viewers and one publisher.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use rushes_whip::{Endpoint, Kind, OpenRequest, Reason, Refusal};
 
 use super::hub::Hub;
 use super::publisher::Publisher;
+use super::recording::Recordings;
 use super::session::Session;
 use super::viewer::Viewer;
 use crate::ice::IceServers;
@@ -23,6 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) struct Sessions {
     context: Context,
     hub: Arc<Hub>,
+    recordings: Option<Arc<Recordings>>,
     /// Whether somebody may publish; otherwise a file is shown.
     takes_publisher: bool,
     /// Maximum number of sessions, with those whose threads are about to end.
@@ -48,13 +50,18 @@ impl Open {
 
 impl Sessions {
     pub(super) fn new(context: Context, hub: Arc<Hub>, takes_publisher: bool, max: usize) -> Self {
-        let servers = Arc::default();
-        Self { context, hub, takes_publisher, max, servers, open: Mutex::default() }
+        let (recordings, servers, open) = (None, Arc::default(), Mutex::default());
+        Self { context, hub, recordings, takes_publisher, max, servers, open }
     }
 
     /// Sets the servers by which clients are reached.
     pub(super) fn servers(self, servers: IceServers) -> Self {
         Self { servers: Arc::new(servers), ..self }
+    }
+
+    /// Records what is published.
+    pub(super) fn recorded(self, recordings: Option<Arc<Recordings>>) -> Self {
+        Self { recordings, ..self }
     }
 
     /// Waits until the viewers have been sent the end of the show, at most for `time`.
@@ -80,16 +87,23 @@ impl Sessions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a session. There is one publisher at a time; one whom no path reaches gives way to the
-    /// next.
+    /// Takes a place for a session. One address has a limited number of those that no path has reached yet. There is
+    /// one publisher at a time; one whom no path reaches gives way to the next.
     fn enter(&self, request: &OpenRequest<'_>) -> Result<Arc<Session>, Refusal> {
-        let OpenRequest { id, kind, local, .. } = *request;
-        let local: IpAddr = local.ip();
+        let OpenRequest { id, kind, local, peer, .. } = *request;
+        let (local, client) = (local.ip(), network_of(peer.ip()));
         let mut open = self.lock();
         open.retain(Open::is_open);
         if open.len() >= self.max {
             let text = format!("all {} sessions of this server are in use; try again", self.max);
             return Err(Refusal::new(Reason::Busy, text));
+        }
+        let is_unheard = |it: &&Open| it.session.client() == client && !it.session.has_path();
+        if !peer.ip().is_loopback() && open.iter().filter(is_unheard).count() >= self.unheard_max()
+        {
+            let reason =
+                "sessions of this address are waiting to be reached: end them, or try again";
+            return Err(Refusal::new(Reason::TooMany, reason));
         }
         if kind == Kind::Publish {
             let of_publishers = |it: &&Open| it.kind == Kind::Publish && !it.session.is_over();
@@ -98,9 +112,15 @@ impl Sessions {
                 return Err(Refusal::new(Reason::Conflict, reason));
             }
         }
-        let session = Arc::new(Session::new(id, local, self.servers.clone()));
+        let session = Session::new(id, (local, client), self.servers.clone());
+        let session = Arc::new(session);
         open.push(Open { session: session.clone(), kind, thread: None });
         Ok(session)
+    }
+
+    /// Returns how many sessions without a path one address may have: a stranger does not take all places.
+    fn unheard_max(&self) -> usize {
+        self.max.div_ceil(4)
     }
 
     fn play(&self, session: &Arc<Session>, offer: &str) -> Result<Started, Refusal> {
@@ -120,9 +140,18 @@ impl Sessions {
             let reason = "this server shows a file: start it without one to publish to it";
             return Err(Refusal::new(Reason::Forbidden, reason));
         }
-        let answered = Publisher::answer(&self.context, &self.hub, session, offer);
+        let to = (&self.hub, self.recordings.as_ref());
+        let answered = Publisher::answer(&self.context, to, session, offer);
         let (answer, publisher) = answered.map_err(|error| refusal(&error))?;
         Ok((answer, spawn("rushes-publish", move || publisher.run())?))
+    }
+}
+
+/// Returns the network that one client may have all addresses of: with IPv6 the first 64 bits.
+fn network_of(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 

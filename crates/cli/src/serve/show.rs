@@ -1,6 +1,7 @@
 //! Shows a file or a live source, or what is published, until it is stopped.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -8,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::file::{BrowserFrames, MediaReader};
-use rushes::{Codec, Context};
+use rushes::{Codec, Context, FrameRate};
 use rushes_whip::{IceServer, Identity, Origins, Server, ServerConfig};
+use serde_json::json;
 
 use super::args::ServeArgs;
 use super::feed::Feed;
 use super::hub::{Hub, Track};
+use super::recording::Recordings;
 use super::sessions::Sessions;
 use crate::args::StreamArgs;
 use crate::ice::IceServers;
@@ -29,8 +32,9 @@ const NO_THREAD: &str = "cannot start a thread";
 const SHOW_INTERVAL: Duration = Duration::from_millis(500);
 /// How long the end of the show may take to reach the viewers.
 const TAIL_TIME: Duration = Duration::from_secs(1);
-/// How long sessions may take to end.
+/// How long sessions may take to end, and to finish a recording.
 const END_TIME: Duration = Duration::from_secs(1);
+const RECORDING_END_TIME: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
@@ -39,32 +43,54 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         Some(file) => Source::all(file, args.audio.as_deref(), &of_stream, args.output.quiet)?,
         None => Vec::new(),
     };
+    args.key_frames.check(&sources, args.output.json)?;
     let readers = open_all(args, &mut sources)?;
     let tracks = sources.iter().map(track).collect::<anyhow::Result<Vec<_>>>()?;
     let takes_publisher = tracks.is_empty();
     let hub = Arc::new(Hub::new(tracks));
-    let sessions = Sessions::new(Context::new(), hub.clone(), takes_publisher, args.sessions);
+    let recordings = recordings(args)?;
     let servers = args.ice.read()?;
     let links = links(args, &servers);
-    let sessions = Arc::new(sessions.servers(servers));
+    let context = Context::new();
+    // The first use of the certificate and of random numbers takes a third of a second: before the first viewer.
+    drop(context.peer().open()?);
+    let sessions = Sessions::new(context, hub.clone(), takes_publisher, args.sessions);
+    let sessions = Arc::new(sessions.servers(servers).recorded(recordings.clone()));
     let server = serve(args, sessions.clone(), (takes_publisher, links))?;
-    say_where(args, &server);
+    say_where(args, &server, takes_publisher);
     let film = Film::new(sources.len(), &interrupt);
     let shown = show(args, &film, &hub, (sources, readers));
     hub.end();
     sessions.drain(TAIL_TIME);
     // From here on there are no further sessions.
     drop(server);
-    sessions.end(END_TIME);
+    sessions.end(if recordings.is_some() { RECORDING_END_TIME } else { END_TIME });
     shown?;
-    let (frames, _) = hub.counts();
+    report(args, &hub)?;
+    let has_failed = recordings.is_some_and(|recordings| recordings.has_failed());
+    Ok(if has_failed { Outcome::Failed } else { Outcome::Done })
+}
+
+/// Says what was shown.
+fn report(args: &ServeArgs, hub: &Hub) -> anyhow::Result<()> {
+    let ((frames, _), left_out, limited) = (hub.counts(), hub.left_out(), hub.limited());
+    if args.output.json {
+        let shown = json!({ "frames": frames, "left_out": left_out, "paths_limited": limited });
+        return Ok(crate::report::print_line(json!({ "shown": shown }))?);
+    }
     if !args.output.quiet {
-        let left_out = hub.left_out();
         note!(
-            "shown: {frames} frames; {left_out} not sent to viewers that were behind or not reached"
+            "shown: {frames} frames; {left_out} not sent to viewers that were behind or not reached, \
+             or whose path carries less"
         );
     }
-    Ok(Outcome::Done)
+    Ok(())
+}
+
+/// Returns where what is published goes, if it is recorded.
+fn recordings(args: &ServeArgs) -> anyhow::Result<Option<Arc<Recordings>>> {
+    let new = |file: &PathBuf| Recordings::new(file, args.overwrite, args.output.quiet);
+    Ok(args.output_file.as_ref().map(new).transpose()?.map(Arc::new))
 }
 
 /// Shows all sources, each on a thread of its own, until the user stops it or they have ended.
@@ -80,7 +106,7 @@ fn show(
         for (track, (source, reader)) in sources.into_iter().zip(readers).enumerate() {
             let start = || {
                 let declared = reader.as_ref().and_then(MediaReader::frame_rate);
-                let requested = args.fps.filter(|_| track == 0);
+                let requested = rate_of(args, &source);
                 let rate = declared.or(source.frame_rate);
                 let schedule = Schedule::new(requested, rate, source.clock_rate);
                 let schedule = if source.is_track() {
@@ -89,9 +115,19 @@ fn show(
                     schedule.with_delay(beginning.delay())
                 };
                 let (frames, is_quiet) = (frames_of(&source)?, args.output.quiet);
-                let (repeat, fps) = (args.repeat, args.fps);
-                let feed =
-                    Feed { source, track, schedule, film, hub, repeat, fps, frames, is_quiet };
+                let (repeat, requests) = (args.repeat, args.key_frames.open(&source)?);
+                let feed = Feed {
+                    source,
+                    track,
+                    schedule,
+                    film,
+                    hub,
+                    repeat,
+                    fps: requested,
+                    frames,
+                    requests,
+                    is_quiet,
+                };
                 let run = move || {
                     let _guard = film.stop.guard();
                     feed.run(reader).inspect_err(|_| film.stop.fail())
@@ -113,9 +149,14 @@ fn show(
 /// Opens all files; a live source is opened later.
 fn open_all(args: &ServeArgs, sources: &mut [Source]) -> anyhow::Result<Vec<Option<MediaReader>>> {
     let open = |source: &mut Source| {
-        if source.is_live() { Ok(None) } else { source.open(args.fps).map(Some) }
+        if source.is_live() { Ok(None) } else { source.open(rate_of(args, source)).map(Some) }
     };
     sources.iter_mut().map(open).collect()
+}
+
+/// Returns the requested frame rate of a source: that of a file alone, or of its video.
+fn rate_of(args: &ServeArgs, source: &Source) -> Option<FrameRate> {
+    args.fps.filter(|_| source.codec.media == "video")
 }
 
 /// Returns what prepares the frames of a source for browsers, if they need it.
@@ -165,7 +206,10 @@ fn serve(
 ) -> anyhow::Result<Server> {
     let read = |file: &PathBuf| fs::read(file).with_context(|| file.display().to_string());
     let identity = match (&args.tls_certificate, &args.tls_key) {
-        (Some(chain), Some(key)) => Some(Identity::from_pem(&read(chain)?, &read(key)?)?),
+        (Some(chain), Some(key)) => {
+            let key = crate::secret_file::read(key)?;
+            Some(Identity::from_pem(&read(chain)?, key.as_bytes())?)
+        }
         _ => None,
     };
     let token = args.token.read()?;
@@ -190,15 +234,34 @@ fn serve(
     Ok(Server::bind(&[address], config, sessions)?)
 }
 
-/// Says where the page is.
-fn say_where(args: &ServeArgs, server: &Server) {
+/// Says where the page is: at addresses that reach this machine.
+fn say_where(args: &ServeArgs, server: &Server, publish: bool) {
     if args.output.quiet {
         return;
     }
     let scheme = if server.is_encrypted() { "https" } else { "http" };
-    for address in server.local_addresses() {
-        note!("open {scheme}://{address}/ in a browser; WHEP at /whep, WHIP at /whip");
+    let entries = if publish { "WHEP at /whep, WHIP at /whip" } else { "WHEP at /whep" };
+    for address in server.local_addresses().iter().flat_map(|bound| reached_at(*bound)) {
+        note!("open {scheme}://{address}/ in a browser; {entries}");
     }
+}
+
+/// Returns the addresses at which a server is reached that listens on `bound`.
+fn reached_at(bound: SocketAddr) -> Vec<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return vec![bound];
+    }
+    let hosts = rushes::net::local_addresses(false).unwrap_or_default();
+    let is_reached = |host: &IpAddr| host.is_ipv4() || bound.is_ipv6();
+    let mut all: Vec<_> = hosts
+        .into_iter()
+        .filter(is_reached)
+        .map(|host| SocketAddr::new(host, bound.port()))
+        .collect();
+    if all.is_empty() {
+        all.push(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), bound.port()));
+    }
+    all
 }
 
 /// Waits until the user stops the show, or it is over.

@@ -72,6 +72,35 @@ fn a_publisher_who_does_not_connect_gives_way_and_takes_nothing_away() {
 }
 
 #[test]
+fn one_address_does_not_take_all_places() {
+    let (_hub, sessions) = sessions(&[Codec::H264], 8);
+    let enter = |id: &str, peer: &str| {
+        let (_client, offer) = client(Direction::RecvOnly);
+        let peer = SocketAddr::new(peer.parse().unwrap(), 1);
+        let local = SocketAddr::from(([127, 0, 0, 1], 80));
+        let request = OpenRequest { id, kind: Kind::Play, offer: &offer, peer, local };
+        sessions.open(&request).map(drop).map_err(|refusal| refusal.reason)
+    };
+    // A quarter of the places, of whom no path is known; all of IPv6's 64 bits are one address.
+    for (id, peer, entered) in [
+        ("a", "192.0.2.1", Ok(())),
+        ("b", "192.0.2.1", Ok(())),
+        ("c", "::ffff:192.0.2.1", Err(Reason::TooMany)),
+        ("d", "192.0.2.2", Ok(())),
+        ("e", "2001:db8::1", Ok(())),
+        ("f", "2001:db8::2", Ok(())),
+        ("g", "2001:db8::3", Err(Reason::TooMany)),
+        ("h", "2001:db8:0:1::3", Ok(())),
+        ("i", "127.0.0.1", Ok(())),
+        ("j", "127.0.0.1", Ok(())),
+        ("k", "127.0.0.1", Err(Reason::Busy)),
+    ] {
+        assert_eq!(enter(id, peer), entered, "{id}");
+    }
+    sessions.end(PATIENCE);
+}
+
+#[test]
 fn what_is_no_offer_is_malformed_and_takes_no_place() {
     let (_hub, sessions) = sessions(&[Codec::H264], 1);
     for offer in ["", "nonsense", "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video\r\n"] {
@@ -99,7 +128,8 @@ fn a_frame_that_cannot_be_sent_costs_no_viewer_and_the_end_is_told() {
         [(&*key, true), (b"no start code", false), (slice, false), (&*key, true), (slice, false)];
     for (number, (data, is_key)) in (0..).zip(frames) {
         let (data, captured) = (data.to_vec(), Instant::now());
-        let sample = Sample { track: 0, data, ticks: number * 3000, captured, is_key };
+        let sample =
+            Sample { track: 0, data, ticks: number * 3000, captured, shown: captured, is_key };
         hub.show(Show::default(), sample);
     }
     hub.end();

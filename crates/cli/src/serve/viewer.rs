@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes::peer::{Direction, Peer, PeerStream};
-use rushes::{Context, ControlEvent, Error, RtpTimestamp};
+use rushes::{Context, ControlEvent, Error, Pacing, RtpTimestamp};
 
 use super::hub::{Hub, Sample, Show, Track};
 use super::queue::Next;
 use super::session::Session;
+use super::share::{Change, Share};
 use crate::webrtc;
 
 /// How long a viewer's thread waits for a frame before it answers requests. They are answered before each frame,
@@ -79,7 +80,7 @@ impl Viewer {
             }
             // However often frames come, checks of the path and requests are answered.
             wait_until(&mut outputs, Instant::now())?;
-            self.pass_requests(&outputs);
+            self.take_events(&mut outputs);
         }
         for output in &outputs {
             ignore_lost(output.stream.stream.rtcp().send_bye(""))?;
@@ -94,20 +95,64 @@ impl Viewer {
             && !output.send(sample)?
         {
             self.hub.note_left_out();
-            self.hub.request_key_frame();
+            self.request_key_frame(output);
         }
         Ok(())
     }
 
-    /// Passes the viewer's requests for key frames on to the source.
-    fn pass_requests(&self, outputs: &[Output]) {
-        let rtcp = outputs.iter().map(|output| output.stream.stream.rtcp());
-        for rtcp in rtcp {
+    /// Asks the source for a key frame. A viewer whose path does not carry what there is waits for the next one: key
+    /// frames are the largest, and all viewers get them.
+    fn request_key_frame(&self, output: &mut Output) {
+        if output.share.is_limited() {
+            output.share.await_key_frame();
+        } else {
+            self.hub.request_key_frame();
+        }
+    }
+
+    /// Takes the viewer's requests for key frames, and its reports of the path.
+    fn take_events(&self, outputs: &mut [Output]) {
+        for output in outputs {
+            let rtcp = output.stream.stream.rtcp();
             while let Some(event) = rtcp.poll_event() {
-                if matches!(event, ControlEvent::KeyFrameRequested { .. }) {
-                    self.hub.request_key_frame();
+                match event {
+                    ControlEvent::KeyFrameRequested { .. } => self.request_key_frame(output),
+                    ControlEvent::ReceiverReport { block, .. } if output.is_video() => {
+                        let change = output.share.take_report(block.fraction_lost, Instant::now());
+                        if let Some(change) = change {
+                            self.follow(output, change);
+                        }
+                    }
+                    _ => {}
                 }
             }
+        }
+    }
+
+    /// Sends video at the rate that the viewer's path carries.
+    fn follow(&self, output: &mut Output, change: Change) {
+        let id = self.session.short_id();
+        let pacing = match change {
+            Change::Less(rate) => {
+                self.hub.note_limited();
+                tracing::info!(
+                    id,
+                    rate,
+                    "a viewer's path carries less than the video, and gets parts of it"
+                );
+                Pacing::Rate(rate)
+            }
+            Change::More(rate) => {
+                tracing::debug!(id, rate, "a viewer's path may carry more");
+                Pacing::Rate(rate)
+            }
+            Change::All => {
+                tracing::info!(id, "a viewer's path carries the video again");
+                Pacing::default()
+            }
+        };
+        if let Err(error) = output.stream.stream.sender().set_pacing(pacing) {
+            tracing::debug!(%error, "the pacing stays");
         }
     }
 }
@@ -116,6 +161,8 @@ impl Viewer {
 struct Output {
     stream: PeerStream,
     first: RtpTimestamp,
+    /// How much of the video is sent.
+    share: Share,
     /// Whether a frame was not sent, so that the next must be one with which a decoder can begin.
     needs_key: bool,
 }
@@ -123,13 +170,22 @@ struct Output {
 impl Output {
     fn new(mut stream: PeerStream) -> Self {
         let first = stream.stream.sender().next_timestamp();
-        Self { stream, first, needs_key: false }
+        Self { stream, first, share: Share::default(), needs_key: false }
+    }
+
+    fn is_video(&self) -> bool {
+        self.stream.codec.media == "video"
     }
 
     /// Sends a frame. Returns `false` if it is left out: its format does not carry it, or the viewer has no path
-    /// at present, or one before it that it needs was left out.
+    /// at present or one that carries less, or a frame before it that it needs was left out.
     fn send(&mut self, sample: &Sample) -> Result<bool, Error> {
         if self.needs_key && !sample.is_key {
+            return Ok(false);
+        }
+        let len = sample.data.len();
+        let late = sample.shown.elapsed();
+        if self.is_video() && !self.share.takes(len, sample.is_key, late) {
             return Ok(false);
         }
         let timestamp = self.first.plus(sample.ticks);

@@ -35,3 +35,4 @@ mod slices;
 mod str0m;
 mod uncompressed;
 mod webrtc;
+mod webrtcbin;

@@ -21,6 +21,8 @@ mod films;
 mod guide;
 #[cfg(unix)]
 mod keep;
+#[cfg(unix)]
+mod key_frames;
 mod keygen;
 mod keys_differ;
 #[cfg(unix)]

@@ -107,7 +107,6 @@ impl<'a> FramePush<'a> {
         self.frame.len() <= FRAME_MAX
             && outbox.destinations().count() == 1
             && outbox.to().is_some()
-            && !self.port().socket().zero_copy()
             && self.stream.sends_at_once(self.frame.len())
     }
 }
@@ -177,7 +176,8 @@ impl FramePusher {
             failed.push((index, error.into()));
         });
         for index in self.collected.first.drain(..) {
-            frames[index].port().serve_now();
+            let attached = &frames[index].stream.attached;
+            attached.port.serve_now(attached.inbox());
         }
         self.collected.clear();
     }
@@ -300,6 +300,6 @@ fn skip_number(push: &mut FramePush<'_>) {
     let SendState { sender, batch, queue, .. } = &mut *state;
     sender.keep_alive(batch);
     let _ = outbox.destinations().send(batch.lengths().len(), |to| {
-        socket.send(queue, batch.bytes(), batch.lengths(), to, Instant::now())
+        to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
     });
 }

@@ -10,7 +10,7 @@ use rushes_proto::stream::{FrameElements, Outgoing, SendStatistics};
 use rushes_proto::{Batch, RtpTimestamp, SLAB_LEN, Ssrc};
 
 use crate::error::Error;
-use crate::pace::{Pace, sleep_until};
+use crate::pace::{Pace, Pacing, sleep_until};
 use crate::port::{Outbox, Port, Retransmissions, SendState};
 use crate::reports::{Attached, Rtcp};
 use crate::stats::DestinationStatistics;
@@ -199,6 +199,15 @@ impl StreamSender {
     /// [`fec`](crate::StreamBuilder::fec).
     pub fn has_repairs_due(&self) -> bool {
         self.attached.outbox().lock().sender.has_repairs_due()
+    }
+
+    /// Spreads packets in another way, from the next frame on, for example at the rate of a path that has
+    /// turned out to be narrow. Under [rate control](crate::StreamBuilder::rate_control) its rate applies instead.
+    ///
+    /// # Errors
+    /// [`Error::PacingShare`] and [`Error::PacingRate`] for values out of range; the pacing stays as it was.
+    pub fn set_pacing(&mut self, pacing: Pacing) -> Result<(), Error> {
+        self.pacer.set_pacing(pacing)
     }
 
     /// Lets the stream send again after an [`Error::CircuitBreaker`]. Call it when the network can be

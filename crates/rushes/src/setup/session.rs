@@ -213,7 +213,7 @@ impl Session {
         let sources = Sources { hosts: Vec::new(), only_of_media: true };
         let port = Port::new(socket, Control::Muxed, peer.into_iter().collect(), sources)?;
         let port = Arc::new(port);
-        lock(&self.ports).push(Arc::downgrade(&port));
+        lock(&self.ports).insert(port.local_address().port(), Arc::downgrade(&port));
         Ok(port)
     }
 

@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio_rustls::TlsConnector;
 
+use super::trust::Trust;
 use super::url::Url;
 use super::{ClientError, ClientOptions, Roots, certificates, field};
 use crate::{Token, tls};
@@ -117,6 +118,10 @@ impl Transport {
             }
         };
         let mut roots = RootCertStore::empty();
+        let named = match options.roots {
+            Roots::Pem(_) => certificates.clone(),
+            Roots::System => Vec::new(),
+        };
         let (added, _) = roots.add_parsable_certificates(certificates);
         if added == 0 && !matches!(options.roots, Roots::System) {
             return Err(ClientError::Roots("it has no \"BEGIN CERTIFICATE\"".into()));
@@ -127,9 +132,14 @@ impl Transport {
         }
         let config = rustls::ClientConfig::builder_with_provider(tls::provider())
             .with_safe_default_protocol_versions()
-            .map_err(|error| ClientError::Roots(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .map_err(|error| ClientError::Roots(error.to_string()))?;
+        let config = if named.is_empty() {
+            config.with_root_certificates(roots)
+        } else {
+            let trust = Trust::new(roots, named).map_err(ClientError::Roots)?;
+            config.dangerous().with_custom_certificate_verifier(Arc::new(trust))
+        };
+        let config = config.with_no_client_auth();
         Ok(Self { options, tls: TlsConnector::from(Arc::new(config)) })
     }
 

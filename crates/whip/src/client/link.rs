@@ -55,7 +55,7 @@ pub(super) fn ice_servers(fields: &HeaderMap) -> Vec<IceServer> {
 }
 
 /// The servers in one header field. It ends at the first link that is malformed.
-fn parse(value: &str) -> Vec<IceServer> {
+pub(super) fn parse(value: &str) -> Vec<IceServer> {
     let mut rest = value;
     let mut servers = Vec::new();
     while let Some((link, after)) = next_link(rest) {

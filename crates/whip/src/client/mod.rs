@@ -2,7 +2,9 @@
 
 mod error;
 mod exchange;
+mod fields;
 mod link;
+mod trust;
 mod url;
 
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use rustls::pki_types::pem::PemObject;
 
 pub use error::ClientError;
 use exchange::{Reply, Request, Transport};
+#[doc(hidden)]
+pub use fields::read_fields;
 pub use link::IceServer;
 use url::Url;
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rushes_whip::{Client, ClientError, ClientOptions, Identity, IdentityError, Roots};
 use rushes_whip::{Server, ServerConfig};
 
@@ -15,8 +15,13 @@ struct Made {
 }
 
 fn made(name: &str) -> Made {
+    made_as(name, |_| {})
+}
+
+fn made_as(name: &str, set: impl FnOnce(&mut CertificateParams)) -> Made {
     let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new([name.to_owned()]).unwrap();
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    set(&mut params);
     let certificate = params.self_signed(&key).unwrap().pem();
     Made { certificate, key: key.serialize_pem() }
 }
@@ -64,6 +69,28 @@ fn a_certificate_must_be_trusted_and_of_the_name() {
     let url = format!("https://127.0.0.1:{}/whep", address.port());
     let error = right.client().post(&url, None, OFFER).unwrap_err();
     assert!(matches!(error, ClientError::Tls { .. }), "{error}");
+}
+
+/// As `openssl req -x509` makes it: one that may sign others.
+#[test]
+fn a_named_certificate_may_be_an_authority_for_its_name_and_its_time() {
+    let is_authority =
+        |params: &mut CertificateParams| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let (right, other) = (made_as("localhost", is_authority), made_as("localhost", is_authority));
+    let (_server, address) = encrypted(&right);
+    let url = format!("https://localhost:{}/whep", address.port());
+    right.client().post(&url, None, OFFER).unwrap().delete().unwrap();
+    let elsewhere = format!("https://127.0.0.1:{}/whep", address.port());
+    let old = made_as("localhost", |params| {
+        is_authority(params);
+        params.not_after = date_time_ymd(2001, 1, 1);
+    });
+    let (_old_server, old_address) = encrypted(&old);
+    let ended = format!("https://localhost:{}/whep", old_address.port());
+    for (client, url) in [(&other, &url), (&right, &elsewhere), (&old, &ended)] {
+        let error = client.client().post(url, None, OFFER).unwrap_err();
+        assert!(matches!(error, ClientError::Tls { .. }), "{error}");
+    }
 }
 
 #[test]

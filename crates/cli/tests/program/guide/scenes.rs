@@ -370,6 +370,13 @@ pub(super) const SCENES: &[Scene] = &[
             Run("rushes send film.264 --whip http://127.0.0.1:8080/whip"),
         ],
     },
+    Scene {
+        files: &["film.264"],
+        steps: &[
+            Serve("rushes serve -o published.mkv --http 127.0.0.1:8080"),
+            Run("rushes send film.264 --whip http://127.0.0.1:8080/whip"),
+        ],
+    },
 ];
 
 /// Streams between `rushes` and other programs.
@@ -558,9 +565,9 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         command: "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
                   -subj /CN=studio -addext subjectAltName=IP:192.0.2.7 \
-                  -addext basicConstraints=critical,CA:FALSE -keyout key.pem -out chain.pem",
+                  -keyout key.pem -out chain.pem",
         reason: "needs OpenSSL",
-        proof: None,
+        proof: Some((TLS, "fn a_named_certificate_may_be_an_authority")),
     },
     Elsewhere {
         command: "mkfifo rates",
@@ -574,6 +581,17 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
                   --target-rate-to rates",
         reason: "needs a camera",
         proof: Some(("crates/cli/tests/program/rate.rs", "follow_rate.py")),
+    },
+    Elsewhere {
+        command: "mkfifo requests",
+        reason: "prepares the next command",
+        proof: Some(("crates/cli/tests/program/key_frames.rs", "mkfifo")),
+    },
+    Elsewhere {
+        command: "python3 ask_encoder.py requests | rushes serve - --codec h264 \
+                  --http 127.0.0.1:8080 --key-frame-requests-to requests",
+        reason: "needs the script, and GStreamer for Python",
+        proof: Some(("crates/cli/tests/program/key_frames.rs", "ask_encoder.py")),
     },
     Elsewhere {
         command: "cargo run --release -p rushes-cli -- loopback",

@@ -10,6 +10,7 @@
 //! | KLV | items one after the other (SMPTE ST 336) |
 //! | generic | octets, cut into frames of one size |
 //! | H.264, H.265, H.266, Opus | a track of a container: MP4, QuickTime, Matroska, WebM (feature `containers`) |
+//! | VP8, VP9 | a track of Matroska or WebM |
 //! | an application's own | defined by its [`FileKind`] |
 //!
 //! The reader buffers little more than one frame; for video seventeen, because the presentation

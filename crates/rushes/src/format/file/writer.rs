@@ -16,7 +16,7 @@ use crate::format::Codec;
 
 /// Writes a media file: frames of video and of the generic format one after the other, Opus packets
 /// in Ogg, samples in WAV; or a container with one or more tracks if the file name has its extension: `mp4`, `m4v`,
-/// `m4a`, `mov`, `mkv`, `mka` or, for Opus, `webm` (feature `containers`).
+/// `m4a`, `mov`, `mkv`, `mka` or, for VP8, VP9 and Opus, `webm` (feature `containers`).
 ///
 /// An ordinary file is written as `NAME.part` and renamed in [`finish`](Self::finish); if dropped
 /// before, it is removed. Pipes and devices are written directly, and `-` is the standard output.
@@ -263,8 +263,8 @@ impl MediaWriter {
             return Err(self.give_up("write", source));
         }
         if self.is_begun && self.writer.frames_written() == 0 {
-            let reason = "no frame could be written, for want of parameter sets: name the file as a \
-                          bare bitstream, or give the description of the stream";
+            let reason = "no frame could be written, for want of parameter sets or a key frame: name \
+                          the file as a bare bitstream, or give the description of the stream";
             let source = io::Error::new(ErrorKind::InvalidData, reason);
             return Err(self.give_up("write", source));
         }

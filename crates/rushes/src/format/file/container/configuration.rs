@@ -39,6 +39,8 @@ pub(super) enum Form {
     Hevc(PictureFormat, Hvcc),
     /// With the `VvcDecoderConfigurationRecord`.
     Vvc(PictureFormat, Vec<u8>),
+    /// VP8 or VP9: with width and height.
+    Vpx([u32; 2]),
     Opus(Dops),
 }
 
@@ -56,6 +58,12 @@ impl Configuration {
             channel_mapping: None,
         });
         Self { codec: Codec::Opus, form }
+    }
+
+    /// Creates the description of VP8 or VP9 from a key frame; `None` from other frames.
+    pub(super) fn of_key_frame(codec: Codec, frame: &[u8]) -> Option<Self> {
+        let size = (codec.frame_size)(frame).filter(|_| (codec.is_key_frame)(frame))?;
+        Some(Self { codec, form: Form::Vpx(size) })
     }
 
     /// Creates the description of a video codec from parameter sets; `None` while some are missing.
@@ -80,15 +88,18 @@ impl Configuration {
         Some(Self { codec, form })
     }
 
-    /// Returns the format of the pictures; `None` for audio.
-    pub(super) fn pictures(&self) -> Option<PictureFormat> {
+    /// Returns width and height of the pictures; `None` for audio.
+    pub(super) fn size(&self) -> Option<[u32; 2]> {
         match &self.form {
-            Form::Avc(format, _) | Form::Hevc(format, _) | Form::Vvc(format, _) => Some(*format),
+            Form::Avc(format, _) | Form::Hevc(format, _) | Form::Vvc(format, _) => {
+                Some([format.width, format.height].map(Into::into))
+            }
+            Form::Vpx(size) => Some(*size),
             Form::Opus(_) => None,
         }
     }
 
-    /// Returns the record, as Matroska holds it.
+    /// Returns the record, as Matroska holds it; VP8 and VP9 have none.
     pub(super) fn record(&self) -> Vec<u8> {
         let mut record = Vec::new();
         match &self.form {
@@ -97,6 +108,7 @@ impl Configuration {
             Form::Avc(_, avcc) => avcc.encode_body(&mut record).unwrap_or_default(),
             Form::Hevc(_, hvcc) => hvcc.encode_body(&mut record).unwrap_or_default(),
             Form::Vvc(_, vvcc) => record.extend_from_slice(vvcc),
+            Form::Vpx(_) => {}
             Form::Opus(dops) => {
                 // An `OpusHead` packet (RFC 7845 section 5.1).
                 record.extend_from_slice(b"OpusHead\x01");

@@ -38,7 +38,10 @@ enum Kind {
 }
 
 /// The codecs that containers carry; files of others may consist of any octets.
-const CARRIED: [Codec; 4] = [Codec::H264, Codec::H265, Codec::H266, Codec::Opus];
+const CARRIED: [Codec; 6] =
+    [Codec::H264, Codec::H265, Codec::H266, Codec::Vp8, Codec::Vp9, Codec::Opus];
+/// The codecs that only Matroska and WebM carry here.
+const OF_WEBM: [Codec; 2] = [Codec::Vp8, Codec::Vp9];
 
 /// The frames of a file may have this many times its octets. An index can name the same octets often,
 /// and key frames repeat the parameter sets, so that a small file could be read for days; no film needs

@@ -7,10 +7,10 @@ use rushes_proto::RtpTimestamp;
 use rushes_proto::payload::nal::NalCodec;
 use rushes_proto::payload::opus::packet_duration;
 
-use super::CARRIED;
 use super::configuration::{Configuration, is_stored};
 use super::matroska::Matroska;
 use super::mp4::Fragmented;
+use super::{CARRIED, OF_WEBM};
 use crate::format::Codec;
 use crate::format::file::{FrameWriter, MediaTime, TimestampClock};
 use crate::format::nal::units;
@@ -20,7 +20,7 @@ const SETS_MAX: usize = 32 + 256;
 
 /// One frame of a track.
 pub(super) struct Sample {
-    /// NAL units with lengths of four octets, or an Opus packet.
+    /// NAL units with lengths of four octets, a frame of VP8 or VP9, or an Opus packet.
     pub(super) data: Vec<u8>,
     /// When it is presented, in ticks of the codec's clock, from the first frame on.
     pub(super) presented: i64,
@@ -75,11 +75,13 @@ pub(in crate::format::file) fn writer(
     path: &Path,
     codecs: &[Codec],
 ) -> io::Result<Option<Box<dyn FrameWriter>>> {
-    let not_held = |codec: Codec| {
-        let reason = format!("WebM does not hold {}: name it .mkv", codec.title);
+    let not_held = |name: &str, codec: &Codec| {
+        let reason = format!("{name} does not hold {}: name it .mkv", codec.title);
         io::Error::new(io::ErrorKind::InvalidInput, reason)
     };
-    let other_than_opus = codecs.iter().copied().find(|codec| *codec != Codec::Opus);
+    let is_of_webm = |codec: &&Codec| **codec == Codec::Opus || OF_WEBM.contains(codec);
+    let other_than_webm = codecs.iter().find(|codec| !is_of_webm(codec));
+    let only_webm = codecs.iter().find(|codec| OF_WEBM.contains(codec));
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let extension = extension.to_ascii_lowercase();
     // Frames without an encoding name may be those of any file.
@@ -95,10 +97,13 @@ pub(in crate::format::file) fn writer(
     let muxer: Box<dyn Muxer> = match &extension[..] {
         _ if !(1..=TRACKS_MAX).contains(&codecs.len()) => return Ok(None),
         _ if !codecs.iter().all(|codec| CARRIED.contains(codec)) => return Ok(None),
-        "mp4" | "m4v" | "m4a" | "mov" => Box::new(Fragmented::default()),
+        "mp4" | "m4v" | "m4a" | "mov" => match only_webm {
+            Some(codec) => return Err(not_held("MP4", codec)),
+            None => Box::new(Fragmented::default()),
+        },
         "mkv" | "mka" => Box::new(Matroska::new("matroska")),
-        "webm" => match other_than_opus {
-            Some(codec) => return Err(not_held(codec)),
+        "webm" => match other_than_webm {
+            Some(codec) => return Err(not_held("WebM", codec)),
             None => Box::new(Matroska::new("webm")),
         },
         _ => return Ok(None),
@@ -144,10 +149,16 @@ impl TrackWriter {
     }
 
     /// Returns the sample of a frame; `None` if it is an access unit without a slice, or from
-    /// before the first parameter sets: no decoder could begin with it.
+    /// before the first parameter sets or the first key frame: no decoder could begin with it.
     fn sample(&mut self, frame: &[u8], presented: i64) -> io::Result<Option<Sample>> {
         let sample = if let Some(nal) = self.codec.nal {
             self.access_unit(nal, frame, presented)
+        } else if OF_WEBM.contains(&self.codec) {
+            let is_key = (self.codec.is_key_frame)(frame);
+            if self.configuration.is_none() {
+                self.configuration = Configuration::of_key_frame(self.codec, frame);
+            }
+            Some(Sample { data: frame.to_vec(), presented, duration: None, is_key })
         } else {
             let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, error);
             let duration = Some(packet_duration(frame).map_err(wrong)?);
@@ -155,7 +166,7 @@ impl TrackWriter {
             Some(Sample { data: frame.to_vec(), presented, duration, is_key: true })
         };
         if sample.is_some() && self.configuration.is_none() {
-            tracing::debug!("a frame before the first parameter sets cannot be decoded");
+            tracing::debug!("a frame before the first that a decoder can begin with is left out");
             return Ok(None);
         }
         Ok(sample)

@@ -151,6 +151,8 @@ impl Entry {
             "V_MPEG4/ISO/AVC" => Codec::H264,
             "V_MPEGH/ISO/HEVC" => Codec::H265,
             "V_MPEGI/ISO/VVC" => Codec::H266,
+            "V_VP8" => Codec::Vp8,
+            "V_VP9" => Codec::Vp9,
             "A_OPUS" => Codec::Opus,
             _ => return None,
         })
@@ -214,6 +216,7 @@ pub(super) fn reader(
     Ok(Reader {
         path: path.to_owned(),
         units: units.transpose()?,
+        is_opus: codec == Codec::Opus,
         prefix: entry.prefix.clone(),
         track: entry.number,
         delay: i64::try_from(entry.delay).unwrap_or(i64::MAX),
@@ -233,8 +236,9 @@ pub(super) struct Reader {
     elements: Elements,
     budget: Budget,
     track: u64,
-    /// `None` for Opus.
+    /// `None` for codecs without NAL units.
     units: Option<NalUnits>,
+    is_opus: bool,
     prefix: Vec<u8>,
     unit: u64,
     delay: i64,
@@ -314,12 +318,17 @@ impl Reader {
             let is_first = std::mem::take(&mut self.is_first);
             let is_key = is_key.unwrap_or(block.is_key) || is_first;
             let waiting = Waiting { data, time, later, is_key };
-            let ticks = packet_duration(&waiting.data).unwrap_or(0);
-            let known = if self.units.is_none() { u64::from(ticks) * NANOS / 48_000 } else { 0 };
+            let known = self.duration(&waiting.data).unwrap_or(0);
+            let known = u64::from(known) * NANOS / 48_000;
             later = u64::saturating_add(later, self.interval.unwrap_or(known));
             self.waiting.push_back(waiting);
         }
         Ok(())
+    }
+
+    /// Returns the duration of a packet of Opus, in ticks of 48 kHz; `None` of other frames.
+    fn duration(&self, packet: &[u8]) -> Option<u32> {
+        packet_duration(packet).ok().filter(|_| self.is_opus)
     }
 
     /// Returns when a frame is presented. Files whose unit divides a second are exact.
@@ -366,7 +375,7 @@ impl FrameReader for Reader {
                 damaged(&self.path, format!("the frame before byte {position} {reason}"))
             })?;
         } else {
-            frame.duration = packet_duration(&next.data).ok();
+            frame.duration = self.duration(&next.data);
             frame.data = next.data;
         }
         self.budget.take(frame.data.len(), &self.path)?;

@@ -9,6 +9,7 @@ use super::super::configuration::{Configuration, Form};
 use super::super::writing::{Muxer, Sample, shift};
 use super::index::{Cues, Parts};
 use super::written::Element;
+use crate::format::Codec;
 
 /// Milliseconds and octets after which a cluster ends. Times in it have 16 bits.
 const CLUSTER_MILLIS: u64 = 1_000;
@@ -133,7 +134,7 @@ impl Muxer for Matroska {
     fn begin(&mut self, configurations: &[Configuration], to: &mut dyn Write) -> io::Result<()> {
         let new = |of: &Configuration| Track {
             clock_rate: of.codec.clock_rate,
-            is_video: of.pictures().is_some(),
+            is_video: of.size().is_some(),
             latest: None,
             step: 0,
             end: 0,
@@ -204,15 +205,21 @@ fn track(number: u64, configuration: &Configuration) -> Element {
         Form::Avc(..) => "V_MPEG4/ISO/AVC",
         Form::Hevc(..) => "V_MPEGH/ISO/HEVC",
         Form::Vvc(..) => "V_MPEGI/ISO/VVC",
+        Form::Vpx(_) if configuration.codec == Codec::Vp8 => "V_VP8",
+        Form::Vpx(_) => "V_VP9",
         Form::Opus(_) => "A_OPUS",
     };
     // Number, identifier, type; no lacing.
-    let kind = if configuration.pictures().is_some() { 1 } else { 2 };
+    let kind = if configuration.size().is_some() { 1 } else { 2 };
     entry.unsigned(0xd7, number).unsigned(0x73c5, number).unsigned(0x83, kind).unsigned(0x9c, 0);
-    entry.octets(0x86, coding.as_bytes()).octets(0x63a2, &configuration.record());
-    if let Some(format) = configuration.pictures() {
+    entry.octets(0x86, coding.as_bytes());
+    let record = configuration.record();
+    if !record.is_empty() {
+        entry.octets(0x63a2, &record);
+    }
+    if let Some([width, height]) = configuration.size() {
         let mut video = Element::default();
-        video.unsigned(0xb0, format.width.into()).unsigned(0xba, format.height.into());
+        video.unsigned(0xb0, width.into()).unsigned(0xba, height.into());
         entry.octets(0xe0, &video.0);
     }
     if let Form::Opus(dops) = &configuration.form {

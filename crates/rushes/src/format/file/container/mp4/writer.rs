@@ -270,7 +270,7 @@ pub(super) fn index(tracks: &[Configuration]) -> Moov {
 
 /// Returns the entry of a track.
 fn trak(track_id: u32, configuration: &Configuration) -> Trak {
-    let pictures = configuration.pictures();
+    let pictures = configuration.size();
     let timescale = configuration.codec.clock_rate.hertz();
     let url = DrefEntry::Url(Url::default());
     let minf = Minf {
@@ -284,7 +284,7 @@ fn trak(track_id: u32, configuration: &Configuration) -> Trak {
         },
         ..Minf::default()
     };
-    let size = pictures.map_or([0; 2], |format| [format.width as u16, format.height as u16]);
+    let size = pictures.map_or([0; 2], |size| size.map(|it| it as u16));
     Trak {
         tkhd: Tkhd {
             track_id,
@@ -309,20 +309,21 @@ fn trak(track_id: u32, configuration: &Configuration) -> Trak {
 
 /// Returns the fields of a sample entry of video.
 fn visual(configuration: &Configuration) -> Visual {
-    let visual = configuration.pictures().map(|format| Visual {
+    let visual = configuration.size().map(|[width, height]| Visual {
         data_reference_index: 1,
-        width: format.width as u16,
-        height: format.height as u16,
+        width: width as u16,
+        height: height as u16,
         ..Visual::default()
     });
     visual.unwrap_or_default()
 }
 
-/// Returns the sample entry of a track; `None` for H.266, whose entry follows.
+/// Returns the sample entry of a track; `None` for H.266, whose entry follows, and for VP8 and VP9, which are refused
+/// before.
 fn coding(configuration: &Configuration) -> Option<Coding> {
     let visual = visual(configuration);
     Some(match &configuration.form {
-        Form::Vvc(..) => return None,
+        Form::Vvc(..) | Form::Vpx(_) => return None,
         Form::Avc(_, avcc) => Coding::Avc1(Avc1 {
             visual,
             avcc: avcc.clone(),
