@@ -293,10 +293,10 @@ proptest! {
     fn an_allocation_survives_loss_reordering_and_stale_nonces_for_hours(
         seed: u64,
         nonce in 30..2000_u64,
-        lifetime in 60..4000_u64,
+        lifetime in 120..4000_u64,
     ) {
         let path = Path {
-            loss: Loss::Independent(0.15),
+            loss: Loss::Independent(0.04),
             delay: SECOND / 20,
             jitter: SECOND / 10,
             jitter_reorders: true,
