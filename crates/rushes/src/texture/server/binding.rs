@@ -61,7 +61,7 @@ enum UnitTransport {
     /// On a connection that the client makes.
     Connection,
     /// By a stream with this SSRC, which opens on this socket with this port.
-    Stream { ssrc: Ssrc, port: u16, socket: Mutex<Option<UdpSocket>> },
+    Stream { ssrc: Ssrc, port: u16, socket: Mutex<Option<Box<UdpSocket>>> },
 }
 
 /// The common part of a session's streams.
@@ -278,7 +278,7 @@ impl Binding {
                 let socket = lock(socket).take()?;
                 let streams = self.streams.as_ref()?;
                 let stopped = || self.is_closed();
-                match streams.open(socket, *ssrc, (to, from), &stopped) {
+                match streams.open(*socket, *ssrc, (to, from), &stopped) {
                     Ok(None) => None,
                     Ok(Some((stream, first))) => {
                         self.note_bound(lock(&self.state), unit as u8);
@@ -413,7 +413,7 @@ impl Unit {
                 UnitTransport::Stream {
                     ssrc: rtp::random_ssrc()?,
                     port: socket.local_address().port(),
-                    socket: Mutex::new(Some(socket)),
+                    socket: Mutex::new(Some(Box::new(socket))),
                 }
             }
         };
