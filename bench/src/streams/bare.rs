@@ -87,8 +87,8 @@ fn pull_all(
                 else {
                     continue;
                 };
-                let [.., a, b, c, d] = *header;
-                let Some(n) = table.get(&u32::from_be_bytes([a, b, c, d])) else { continue };
+                let Some(ssrc) = header.last_chunk() else { continue };
+                let Some(n) = table.get(&u32::from_be_bytes(*ssrc)) else { continue };
                 let frame: &mut Vec<u8> = &mut frames[*n];
                 frame.clear();
                 frame.extend_from_slice(payload);
