@@ -13,6 +13,7 @@ pub mod rate;
 pub mod repairs;
 pub mod seeds;
 pub mod targets;
+pub mod whip;
 pub mod window;
 
 use std::collections::HashMap;

@@ -47,7 +47,6 @@ impl Context {
         peer: Option<&str>,
         local_address: Option<&str>,
     ) -> PyResult<Session> {
-        let relay = turn_server.as_ref().map(address).transpose()?;
         // Detached, because resolving a host name may block.
         let session = py.detach(|| {
             let session = match peer {
@@ -96,6 +95,7 @@ impl Context {
     ) -> PyResult<PeerConnection> {
         take_level(py);
         let servers = stun_servers.iter().map(address).collect::<PyResult<Vec<_>>>()?;
+        let relay = turn_server.as_ref().map(address).transpose()?;
         // Detached, because resolving a host name may block.
         let opened = py.detach(|| {
             let mut builder = self.0.peer().local_port(local_port).lite(lite);

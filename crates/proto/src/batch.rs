@@ -215,7 +215,7 @@ mod tests {
             batch.place(1).unwrap().fill(3);
             assert_eq!((batch.free(), batch.slab.len()), (0, SLAB_LEN));
             let datagrams: Vec<&[u8]> = batch.datagrams().collect();
-            assert_eq!(datagrams, [&[1; 200][..], &[2; SLAB_LEN - 201], &[3]]);
+            assert_eq!(datagrams, [&[1; 200][..], &vec![2; SLAB_LEN - 201], &[3]]);
         }
     }
 

@@ -177,7 +177,9 @@ proptest! {
         if let Some(suite) = suite {
             let mut protector =
                 Protector::new(&Policy::new(suite), &master(suite, 7, &[])).unwrap();
-            sent.iter_mut().for_each(|packet| protector.protect(packet).unwrap());
+            for packet in &mut sent {
+                protector.protect(packet).unwrap();
+            }
         }
         let frames = received(&mut listener, &sent);
         prop_assert!(is_valid || frames.is_empty());

@@ -106,7 +106,7 @@ impl<'a> FramePush<'a> {
         let outbox = self.stream.attached.outbox();
         self.frame.len() <= FRAME_MAX
             && outbox.destinations().count() == 1
-            && outbox.to().is_some()
+            && outbox.destinations().at(0).is_some_and(|hop| hop.is_direct())
             && self.stream.sends_at_once(self.frame.len())
     }
 }

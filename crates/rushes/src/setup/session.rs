@@ -286,3 +286,22 @@ impl Session {
         }
     }
 }
+
+#[cfg(all(test, feature = "texture"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_opens_on_a_socket_whose_port_was_never_free() {
+        let session = Context::new().session("127.0.0.1").unwrap();
+        let any = SocketAddr::from(([0, 0, 0, 0], 0));
+        let socket = UdpSocket::bind(any, &SocketOptions::default()).unwrap();
+        let port = socket.local_address().port();
+        let stream = || session.stream(Codec::Generic).rtcp_mux(true).local_port(port).open();
+        assert!(stream().is_err(), "the port is taken");
+        let adopted = session.adopt(socket).unwrap();
+        let stream = stream().unwrap();
+        drop(adopted);
+        assert_eq!(stream.local_address().port(), port);
+    }
+}
