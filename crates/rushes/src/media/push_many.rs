@@ -11,7 +11,7 @@ use rushes_proto::stream::FrameElements;
 
 use super::sender::StreamSender;
 use crate::error::Error;
-use crate::port::{Port, SendState};
+use crate::port::{Hop, Port, SendState};
 
 /// Maximum octets of a frame that is collected. With larger ones, a system call of its own costs little.
 const FRAME_MAX: usize = 4096;
@@ -106,7 +106,7 @@ impl<'a> FramePush<'a> {
         let outbox = self.stream.attached.outbox();
         self.frame.len() <= FRAME_MAX
             && outbox.destinations().count() == 1
-            && outbox.destinations().at(0).is_some_and(|hop| hop.is_direct())
+            && outbox.destinations().at(0).is_some_and(Hop::is_direct)
             && self.stream.sends_at_once(self.frame.len())
     }
 }
