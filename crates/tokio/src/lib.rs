@@ -1,7 +1,7 @@
 //! Media streams of [Rushes](rushes) in tokio.
 //!
 //! **What it is.** [`Frames`] is the asynchronous stream of the frames of any number of media streams, in one
-//! task: it waits for the descriptor of a [`Poller`](rushes::Poller), which also answers requests and sends
+//! task: it waits for the descriptor of a [`Poller`], which also answers requests and sends
 //! reports when they are due. [`FrameSender`] sends frames without blocking a worker of tokio.
 //!
 //! **What it is not.** It is no runtime and starts no thread of its own; a frame that is spread over time is

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_proto::payload::{Frame, PackedFrames};
+use rushes_proto::payload::Frame;
+#[cfg(feature = "texture")]
+use rushes_proto::payload::PackedFrames;
 use rushes_proto::stream::{Event, Receiver};
 
 use super::hook::Hook;
@@ -70,6 +72,7 @@ impl StreamReceiver {
     ///
     /// # Errors
     /// As [`pull_frame`](Self::pull_frame).
+    #[cfg(feature = "texture")]
     pub(crate) fn pull_packed(
         &mut self,
         deadline: Instant,

@@ -62,6 +62,7 @@ impl StreamSender {
 
     /// Sets the number of the first packet of the next frame, in a format whose packets are numbered by the
     /// application.
+    #[cfg(feature = "texture")]
     pub(crate) fn set_first_packet(&mut self, number: u32) {
         self.attached.outbox().lock().sender.set_first_packet(number);
     }
