@@ -36,8 +36,8 @@ pub struct FramePush<'a> {
 /// message (GSO), and up to 64 messages, to any destinations, one call. Each frame is otherwise sent as
 /// [`StreamSender::push_frame`] sends it: encrypted, protected, kept for retransmission, counted. Frames of
 /// more than 4 KiB, and those of streams with several destinations, [rate
-/// control](crate::StreamBuilder::rate_control), [`Pacing::Rate`](crate::Pacing::Rate), zero-copy sending or
-/// packets that carry the time at which they are sent, are sent one by one.
+/// control](crate::StreamBuilder::rate_control), [`Pacing::Rate`](crate::Pacing::Rate), a path
+/// through a relay, or packets that carry the time at which they are sent, are sent one by one.
 ///
 /// ```
 /// use rushes::{Codec, Context, FramePush, FramePusher, PayloadType, Ssrc};
