@@ -1,4 +1,4 @@
-// BC1 from the corners of the bounding box of a block's colours.
+// BC1 from opposite corners of the bounding box of a block's colours.
 
 // A channel's ends, each moved inwards by 9/128 of their distance.
 fn inside(ends: vec2<i32>) -> vec2<i32> {

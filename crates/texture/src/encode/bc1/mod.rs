@@ -1,8 +1,10 @@
-//! BC1 without transparency. The ends are the corners of the bounding box of a block's colours,
+//! BC1 without transparency. The ends are opposite corners of the bounding box of a block's colours,
 //! moved inwards.
 //!
-//! After J.M.P. van Waveren, "Real-Time DXT Compression", 2006. The nearest of the four colours is
-//! found by projection onto the box's diagonal between the quantised corners.
+//! After J.M.P. van Waveren, "Real-Time DXT Compression", 2006, who always takes the diagonal from
+//! the darkest to the brightest corner. Text in red on blue lies along another one, so the diagonal
+//! is chosen by the channels that rise and fall together. The nearest of the four colours is found by
+//! projection onto it.
 
 #[cfg(target_arch = "x86_64")]
 #[macro_use]
