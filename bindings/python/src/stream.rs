@@ -18,6 +18,7 @@ use crate::frame::{Frame, instant};
 use crate::input::Input;
 use crate::integer::optional_arguments;
 use crate::open::{Close, OPEN, Open, close_dropped};
+use crate::poller::Polled;
 use crate::rtcp::Rtcp;
 use crate::security::MasterKey;
 use crate::stats::Statistics;
@@ -28,11 +29,11 @@ optional_arguments! {
 }
 
 /// How long a thread that receives repeatedly leaves the stream to waiting threads.
-const YIELD_TIME: Duration = Duration::from_millis(1);
+pub(crate) const YIELD_TIME: Duration = Duration::from_millis(1);
 
 /// The parts of a stream, which different threads may use at the same time.
 pub(crate) struct Inner {
-    sender: Exclusive<Option<StreamSender>>,
+    pub(crate) sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
     /// Used by the thread that waits for requests.
     waiting: Exclusive<()>,
@@ -54,10 +55,12 @@ pub(crate) struct Handle {
 }
 
 /// The destination of received frames.
-enum Receiving {
+pub(crate) enum Receiving {
     Pulled(Box<StreamReceiver>),
     /// Kept alive until the stream is closed.
     Hooked(#[allow(dead_code, reason = "dropping it ends the hook")] Hook),
+    /// A poller has the receiver.
+    Polled(Polled),
     Closed,
 }
 
@@ -66,6 +69,7 @@ impl Receiving {
         match self {
             Self::Pulled(receiver) => Ok(receiver.pull_frame(timeout)?),
             Self::Hooked(_) => Err(rushes::Error::Hooked.into()),
+            Self::Polled(_) => Err(Failure::Polled),
             Self::Closed => Err(Failure::Closed),
         }
     }
@@ -153,15 +157,39 @@ impl Inner {
         })
     }
 
-    fn send<T>(
+    pub(crate) fn send<T>(
         &self,
         send: impl FnOnce(&mut StreamSender) -> Result<T, rushes::Error>,
     ) -> Result<T, Failure> {
         self.sender.with(|sender| Ok(send(sender.as_mut().ok_or(Failure::Closed)?)?))
     }
 
+    /// Takes the frame that was received for an event loop and is not delivered yet.
+    pub(crate) fn take_kept(&self) -> Option<rushes::Frame> {
+        lock(&self.kept).take()
+    }
+
+    /// Takes the receiver back from a poller, with a frame that the poller has not delivered.
+    pub(crate) fn take_back(
+        &self,
+        back: StreamReceiver,
+        kept: Option<rushes::Frame>,
+    ) -> Result<(), Failure> {
+        let mut back = Some(Box::new(back));
+        // A receiver of a stream that was closed meanwhile is dropped without the lock.
+        self.receiver.with(|receiver| {
+            if matches!(receiver, Receiving::Polled(_))
+                && let Some(back) = back.take()
+            {
+                *lock(&self.kept) = kept;
+                *receiver = Receiving::Pulled(back);
+            }
+            Ok(())
+        })
+    }
+
     /// Changes the destination of frames and events.
-    fn hook(
+    pub(crate) fn hook(
         &self,
         change: impl FnOnce(Box<StreamReceiver>) -> Result<Receiving, rushes::Error>,
     ) -> Result<(), Failure> {
@@ -173,6 +201,10 @@ impl Inner {
             Receiving::Hooked(hook) => {
                 *receiver = Receiving::Hooked(hook);
                 Err(rushes::Error::Hooked.into())
+            }
+            Receiving::Polled(polled) => {
+                *receiver = Receiving::Polled(polled);
+                Err(Failure::Polled)
             }
             Receiving::Closed => Err(Failure::Closed),
         })
@@ -208,7 +240,12 @@ impl Close for Inner {
         });
         match halves {
             // Dropped without the locks, because a hook that is still running may need them.
-            Ok(halves) => drop(halves),
+            Ok(halves) => {
+                if let Receiving::Polled(polled) = &halves.0 {
+                    polled.leave(self);
+                }
+                drop(halves);
+            }
             Err(failure) => {
                 if handle.is_some() {
                     *lock(&self.handle) = handle;
