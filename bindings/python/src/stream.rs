@@ -9,10 +9,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rushes::{
-    FrameElements, Hook, Placement, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender,
+    FrameElements, Hook, Pacing, Placement, RtpTimestamp, StreamHandle, StreamReceiver,
+    StreamSender,
 };
 
-use crate::error::{Failure, report_unraisable};
+use crate::error::{ConfigError, Failure, report_unraisable};
 use crate::events;
 use crate::frame::{Frame, instant};
 use crate::input::Input;
@@ -26,6 +27,7 @@ use crate::wait::{Call, Exclusive, duration, in_slices, lock};
 
 optional_arguments! {
     timestamp_of: i64 = "timestamp";
+    rate_of: u64 = "rate";
 }
 
 /// How long a thread that receives repeatedly leaves the stream to waiting threads.
@@ -464,6 +466,27 @@ impl Stream {
         let handle = self.inner.handle()?;
         py.detach(|| handle.stream.set_max_temporal_id(max));
         Ok(())
+    }
+
+    /// Spreads packets in another way from the next frame on, as the settings of the same names do:
+    /// with neither `share` nor `rate`, as usual or, if `pacing` is false, not at all. Under rate
+    /// control the rate of that applies instead.
+    #[pyo3(signature = (pacing = true, *, share = None, rate = None))]
+    fn set_pacing(
+        &self,
+        py: Python<'_>,
+        pacing: bool,
+        share: Option<f32>,
+        #[pyo3(from_py_with = rate_of)] rate: Option<u64>,
+    ) -> PyResult<()> {
+        let pacing = match (pacing, share, rate) {
+            (true, None, None) => Pacing::default(),
+            (false, None, None) => Pacing::Off,
+            (true, Some(share), None) => Pacing::Share(share),
+            (true, None, Some(rate)) => Pacing::Rate(rate),
+            _ => return Err(ConfigError::new_err("pacing is off, by share or by rate")),
+        };
+        Ok(py.detach(|| self.inner.send(|sender| sender.set_pacing(pacing)))?)
     }
 
     /// Waits for `seconds` and answers requests and reports meanwhile. A program that only sends
