@@ -44,6 +44,12 @@ struct Active {
     kept: Vec<(u64, rushes::Frame)>,
 }
 
+/// Why a wait ended before its timeout.
+enum Pulled {
+    Frame(u64, rushes::Frame),
+    Woken,
+}
+
 /// What the poller had of a stream.
 struct Removed {
     stream: Py<Stream>,
@@ -71,7 +77,8 @@ impl Polled {
         let removed = polling.change(|active| {
             let held = active.streams.get(&self.token);
             // Another one may have the token by now.
-            let is_there = held.is_some_and(|held| std::ptr::eq(&*held.get().inner, stream));
+            let is_there =
+                held.is_some_and(|held| std::ptr::eq(Arc::as_ptr(&held.get().inner), stream));
             Ok(is_there.then(|| active.remove(self.token)))
         });
         // Dropped without the lock.
@@ -113,11 +120,10 @@ impl Polling {
     }
 
     /// Uses the poller; lets a pull on another thread pause for that.
-    fn change<T>(
+    fn with<T>(
         &self,
-        mut act: impl FnMut(&mut Active) -> Result<T, Failure>,
+        mut act: impl FnMut(&mut Option<Active>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut act = |active: &mut Option<Active>| act(active.as_mut().ok_or(Failure::Closed)?);
         if let Some(outcome) = self.active.try_with(&mut act) {
             return outcome;
         }
@@ -125,8 +131,15 @@ impl Polling {
         self.active.with(act)
     }
 
-    /// Waits for a frame; returns `Some(None)` if it was woken.
-    fn pull(&self, timeout: Duration) -> Result<Option<Option<(u64, rushes::Frame)>>, Failure> {
+    fn change<T>(
+        &self,
+        mut act: impl FnMut(&mut Active) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.with(|active| act(active.as_mut().ok_or(Failure::Closed)?))
+    }
+
+    /// Waits for a frame, or until it is woken; `None` after the timeout.
+    fn pull(&self, timeout: Duration) -> Result<Option<Pulled>, Failure> {
         let end = Instant::now() + timeout;
         loop {
             if self.active.is_awaited() {
@@ -138,11 +151,11 @@ impl Polling {
             let left = if is_woken { Duration::ZERO } else { left };
             let pulled =
                 self.active.with(|active| active.as_mut().ok_or(Failure::Closed)?.pull(left))?;
-            if pulled.is_some() {
-                return Ok(Some(pulled));
+            if let Some((token, frame)) = pulled {
+                return Ok(Some(Pulled::Frame(token, frame)));
             }
             if self.is_woken.swap(false, SeqCst) {
-                return Ok(Some(None));
+                return Ok(Some(Pulled::Woken));
             }
             // It may have paused for another thread.
             if left.is_zero() || Instant::now() >= end {
@@ -154,14 +167,7 @@ impl Polling {
 
 impl Close for Polling {
     fn close(&self) -> Result<(), Failure> {
-        let taken = match self.active.try_with(|active| Ok(active.take())) {
-            Some(taken) => taken,
-            None => {
-                self.waker.wake();
-                self.active.with(|active| Ok(active.take()))
-            }
-        };
-        let Some(mut active) = taken? else { return Ok(()) };
+        let Some(mut active) = self.with(|active| Ok(active.take()))? else { return Ok(()) };
         self.is_closed.store(true, SeqCst);
         let tokens: Vec<_> = active.streams.keys().copied().collect();
         tokens
@@ -265,7 +271,7 @@ impl Poller {
     #[pyo3(signature = (timeout = None))]
     fn pull(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<(u64, Py<Frame>)>> {
         let pulled = in_slices(py, duration(timeout)?, |slice| self.polling.pull(slice))?;
-        let Some((token, frame)) = pulled.flatten() else { return Ok(None) };
+        let Some(Pulled::Frame(token, frame)) = pulled else { return Ok(None) };
         Ok(Some((token, Frame::wrap(py, frame)?)))
     }
 
