@@ -301,7 +301,7 @@ def test_pacing_is_changed(pair: Make) -> None:
     with pytest.raises(rushes.ConfigError, match="by share or by rate"):
         sender.set_pacing(share=0.5, rate=1_000_000)
     for change in ({"share": 0.5}, {"rate": 100_000_000}, {"pacing": False}, {}):
-        sender.set_pacing(**change)  # type: ignore[arg-type]
+        sender.set_pacing(**change)
     # At 8 kbit/s a frame of 128 KiB would take more than two minutes.
     sender.set_pacing(rate=8_000)
     sender.set_pacing(False)
