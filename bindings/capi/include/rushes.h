@@ -80,7 +80,7 @@ enum rushes_status
     RUSHES_ERROR_BUSY = -7,
     // An internal error: the library panicked, and the panic was caught.
     RUSHES_ERROR_PANIC = -8,
-    // The stream's frames are delivered to a hook.
+    // The stream's frames are delivered to a hook, or received by a poller.
     RUSHES_ERROR_HOOKED = -9,
     // The frame cannot be sent in the stream's format.
     RUSHES_ERROR_FRAME = -10,
@@ -714,6 +714,9 @@ typedef struct rushes_opening rushes_opening;
 // browsers (WebRTC).
 typedef struct rushes_peer_connection rushes_peer_connection;
 
+// Receives from many streams on one thread.
+typedef struct rushes_poller rushes_poller;
+
 // One peer, and the streams exchanged with it.
 typedef struct rushes_session rushes_session;
 
@@ -839,6 +842,18 @@ typedef struct rushes_frame_view {
     // Whether it is the second field of a frame of interlaced uncompressed video.
     bool is_second_field;
 } rushes_frame_view;
+
+// A frame for rushes_push_many().
+typedef struct rushes_push {
+    // The stream to send it on.
+    const struct rushes_stream *stream;
+    // The octets of the frame.
+    const uint8_t *data;
+    // The number of octets.
+    size_t len;
+    // The timestamp, as for rushes_stream_push_frame(); NULL for that after the stream's last frame.
+    const uint32_t *timestamp;
+} rushes_push;
 
 // A reception report about one source (RFC 3550 section 6.4.1).
 typedef struct rushes_report_block {
@@ -1950,6 +1965,22 @@ rushes_status rushes_stream_stop_sending(const struct rushes_stream *stream);
 rushes_status rushes_stream_set_max_temporal_id(const struct rushes_stream *stream,
                                                 uint8_t max);
 
+// Sends packets without pacing from the next frame on, as rushes_stream_options_pacing_off(). Under
+// rate control the rate of that applies instead. While another thread pushes a frame, the call waits
+// for its end.
+rushes_status rushes_stream_set_pacing_off(const struct rushes_stream *stream);
+
+// Spreads the packets of a frame over this share of the frame interval from the next frame on, as
+// rushes_stream_options_pacing_share(). Otherwise as rushes_stream_set_pacing_off().
+rushes_status rushes_stream_set_pacing_share(const struct rushes_stream *stream,
+                                             float share);
+
+// Sends packets at this rate from the next frame on, in bits of UDP payload per second, as
+// rushes_stream_options_pacing_rate(), for example on a path that has turned out to be narrow.
+// Otherwise as rushes_stream_set_pacing_off().
+rushes_status rushes_stream_set_pacing_rate(const struct rushes_stream *stream,
+                                            uint64_t bits_per_second);
+
 // Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that
 // only sends should call it between frames. Other threads may push meanwhile.
 rushes_status rushes_stream_wait(const struct rushes_stream *stream, uint64_t time);
@@ -2032,6 +2063,85 @@ rushes_status rushes_frame_keep(const struct rushes_frame *frame);
 // Returns a frame's memory to the stream, even if that is closed. May be called on any thread. The
 // frame's octets must not be read afterwards.
 rushes_status rushes_frame_release(struct rushes_frame *frame);
+
+// Creates a poller without streams; close it with rushes_poller_close(). On Linux it takes three
+// file descriptors.
+rushes_status rushes_poller_new(struct rushes_poller **poller);
+
+// Adds a stream: from now on rushes_poller_pull() gives its frames, with `token`, a number that no
+// other stream of the poller has. Call rushes_stream_on_event() before.
+//
+// The poller takes the stream's receiving half. The handle of the stream stays valid and the
+// application's: push frames on it, read its statistics, and close it with rushes_stream_close(),
+// which removes it from the poller. rushes_stream_pull_frame() and the functions that set hooks
+// return RUSHES_ERROR_HOOKED meanwhile, and so does this one for a stream that has a hook or is in
+// a poller. RUSHES_ERROR_ARGUMENT if the token is taken; the stream then stays as it was.
+//
+// Streams may be added and removed on any thread while another pulls, but not in a hook that runs
+// within a pull of this poller: RUSHES_ERROR_BUSY.
+rushes_status rushes_poller_add(const struct rushes_poller *poller,
+                                const struct rushes_stream *stream,
+                                uint64_t token);
+
+// Adds a stream that only sends: rushes_poller_pull() reads and answers its reports and requests,
+// and gives no frame of it. It leaves the poller when it is closed.
+//
+// A push on such a stream makes no system call to look for reports, so rushes_poller_pull() must be
+// called a few times a second at least. Not needed for a stream that was added with
+// rushes_poller_add().
+rushes_status rushes_poller_add_sender(const struct rushes_poller *poller,
+                                       const struct rushes_stream *stream,
+                                       uint64_t token);
+
+// Removes the stream of a token; its frames can then be pulled again, with
+// rushes_stream_pull_frame(). RUSHES_ERROR_ARGUMENT if no stream has the token.
+rushes_status rushes_poller_remove(const struct rushes_poller *poller, uint64_t token);
+
+// Waits for the next frame of any stream, at most for `timeout` nanoseconds (RUSHES_FOREVER:
+// without limit); gets it and the token of its stream. RUSHES_TIMEOUT, and NULL in `*frame`, if none
+// arrived, or after rushes_poller_wake(). With 0 it reads what has arrived, does what is due, and
+// does not wait.
+//
+// It also does what a pulling thread does for each stream: it reads RTCP, answers requests and
+// sends reports, and calls the hooks for events. Frames of one source are in order, complete and
+// given once each, as by rushes_stream_pull_frame(); the frame is lent until
+// rushes_frame_release(). RUSHES_ERROR_CLOSED if another thread closes the poller meanwhile.
+rushes_status rushes_poller_pull(const struct rushes_poller *poller,
+                                 uint64_t timeout,
+                                 uint64_t *token,
+                                 struct rushes_frame **frame);
+
+// Gets for how many nanoseconds rushes_poller_pull() has nothing to do if no packet arrives: 0 if it
+// has now, RUSHES_FOREVER for ever. Each pull may change it.
+rushes_status rushes_poller_timeout(const struct rushes_poller *poller,
+                                    uint64_t *timeout);
+
+// Gets a descriptor that is readable while rushes_poller_pull() has something to do: frames,
+// packets, or reports that are due. Wait for it with poll() or in an event loop, then call
+// rushes_poller_pull() with a timeout of 0 until it returns RUSHES_TIMEOUT. It is valid until
+// rushes_poller_close(), and must neither be read nor closed. Linux only; elsewhere
+// RUSHES_ERROR_UNSUPPORTED, and rushes_poller_pull() is called every few milliseconds.
+rushes_status rushes_poller_descriptor(const struct rushes_poller *poller, int *descriptor);
+
+// Lets a rushes_poller_pull() on another thread return RUSHES_TIMEOUT, or the next one if there is
+// none. May be called on any thread.
+rushes_status rushes_poller_wake(const struct rushes_poller *poller);
+
+// Closes a poller. Its streams stay open, and can be pulled again. From a hook that runs within a
+// call on this thread it returns RUSHES_ERROR_BUSY, and the poller stays open.
+rushes_status rushes_poller_close(struct rushes_poller *poller);
+
+// Sends `count` frames of many streams in few system calls, each as rushes_stream_push_frame() sends
+// it; the octets are unchanged and may be reused. Writes the status of each to `results`, an array of
+// `count` that may be NULL; returns RUSHES_OK if all were sent, and otherwise the status of the first
+// one that was not, which rushes_last_error_message() describes. The others are sent nevertheless.
+//
+// Streams share system calls if they share a local port. Several frames of one stream are sent in
+// order, but each after the first by a call of its own, and so is a frame of a stream on which
+// another thread sends.
+rushes_status rushes_push_many(const struct rushes_push *frames,
+                               size_t count,
+                               rushes_status *results);
 
 // Sets a function that receives every RTCP report and request, on the thread that reads the
 // stream's port: one that pulls, pushes, waits or runs the receive hook. Until a function is set,

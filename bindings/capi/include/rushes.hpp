@@ -517,6 +517,14 @@ public:
     void set_max_temporal_id(std::uint8_t max = UINT8_MAX) {
         detail::check(rushes_stream_set_max_temporal_id(get(), max));
     }
+    // Spreads packets in another way from the next frame on.
+    void set_pacing_off() { detail::check(rushes_stream_set_pacing_off(get())); }
+    void set_pacing_share(float share) {
+        detail::check(rushes_stream_set_pacing_share(get(), share));
+    }
+    void set_pacing_rate(std::uint64_t bits_per_second) {
+        detail::check(rushes_stream_set_pacing_rate(get(), bits_per_second));
+    }
     void send_keep_alive() { detail::check(rushes_stream_send_keep_alive(get())); }
     // Waits and answers requests and reports meanwhile. Programs that only send call it between
     // frames.
@@ -603,6 +611,84 @@ public:
 
 private:
     detail::handle<rushes_stream, rushes_stream_close> handle_;
+};
+
+// A frame for push_many.
+struct frame_push {
+    const media_stream &stream;
+    bytes data;
+    // By default that after the stream's last frame.
+    std::optional<std::uint32_t> timestamp = {};
+};
+
+// Sends frames of many streams in few system calls; returns the status of each. Those that could not
+// be sent do not stop the others, and nothing is thrown for them.
+inline std::vector<rushes_status> push_many(span<const frame_push> frames) {
+    std::vector<rushes_push> raw;
+    raw.reserve(frames.size());
+    for (std::size_t n = 0; n < frames.size(); ++n) {
+        const frame_push &one = frames[n];
+        raw.push_back({one.stream.get(), one.data.data(), one.data.size(),
+                       one.timestamp ? &*one.timestamp : nullptr});
+    }
+    std::vector<rushes_status> results(raw.size(), RUSHES_OK);
+    const rushes_status status = rushes_push_many(raw.data(), raw.size(), results.data());
+    for (const rushes_status one : results) {
+        if (one != RUSHES_OK) return results;
+    }
+    // No frame is to blame.
+    detail::check(status);
+    return results;
+}
+
+// Receives from many streams on one thread. Its streams stay the program's: closing one removes it,
+// and closing the poller lets the others be pulled again.
+class poller {
+public:
+    poller() { detail::check(rushes_poller_new(handle_.place())); }
+
+    // Adds a stream: pull returns its frames with the token, which no other stream of the poller has.
+    void add(const media_stream &stream, std::uint64_t token) {
+        detail::check(rushes_poller_add(get(), stream.get(), token));
+    }
+    // Adds a stream that only sends: pull reads and answers its reports and requests.
+    void add_sender(const media_stream &stream, std::uint64_t token) {
+        detail::check(rushes_poller_add_sender(get(), stream.get(), token));
+    }
+    // Removes a stream, which can then be pulled by itself.
+    void remove(std::uint64_t token) { detail::check(rushes_poller_remove(get(), token)); }
+    // Returns the next frame of any stream and the stream's token; none if none arrives in time, or
+    // after wake.
+    std::optional<std::pair<std::uint64_t, frame>> pull(duration timeout = forever) {
+        std::uint64_t token = 0;
+        rushes_frame *raw = nullptr;
+        if (!detail::check(rushes_poller_pull(get(), detail::nanos(timeout), &token, &raw))) {
+            return {};
+        }
+        return std::pair(token, frame(raw));
+    }
+    // How long pull has nothing to do if no packet arrives; forever if that is not limited.
+    duration timeout() const {
+        std::uint64_t nanos = 0;
+        detail::check(rushes_poller_timeout(get(), &nanos));
+        return nanos == RUSHES_FOREVER ? forever : duration(nanos);
+    }
+    // On Linux, a descriptor that is readable while pull has something to do.
+    int descriptor() const {
+        int descriptor = -1;
+        detail::check(rushes_poller_descriptor(get(), &descriptor));
+        return descriptor;
+    }
+    // Ends a pull on another thread, or the next one.
+    void wake() const { detail::check(rushes_poller_wake(get())); }
+
+    // Closes the poller before destruction; throws if that is not possible.
+    void close() { handle_.close(); }
+    // The handle, for functions of rushes.h; this object keeps ownership.
+    rushes_poller *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_poller, rushes_poller_close> handle_;
 };
 
 // A stream whose keys are being agreed on.

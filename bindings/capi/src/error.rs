@@ -36,7 +36,7 @@ pub enum Status {
     Busy = -7,
     /// An internal error: the library panicked, and the panic was caught.
     Panic = -8,
-    /// The stream's frames are delivered to a hook.
+    /// The stream's frames are delivered to a hook, or received by a poller.
     Hooked = -9,
     /// The frame cannot be sent in the stream's format.
     Frame = -10,

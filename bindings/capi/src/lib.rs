@@ -44,6 +44,8 @@ mod options_socket;
 mod peer;
 mod peer_connection;
 mod pointer;
+mod poller;
+mod push_many;
 mod raw_video;
 mod session;
 mod source;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use rushes::{
-    FrameElements, Hook, MediaStream, Rtcp, RtpTimestamp, StreamHandle, StreamReceiver,
+    FrameElements, Hook, MediaStream, Pacing, Rtcp, RtpTimestamp, StreamHandle, StreamReceiver,
     StreamSender,
 };
 
@@ -18,6 +18,7 @@ use crate::frame::Frame;
 use crate::guard::{guard, guard_with};
 use crate::handle::handle_type;
 use crate::hook::{Callback, EventHook, FrameHook, Release};
+use crate::poller::Polled;
 use crate::turn::{Turn, busy, is_within_call};
 use crate::{event, handle, pointer};
 
@@ -29,7 +30,7 @@ const WAIT_SLICE: Duration = Duration::from_millis(5);
 
 /// A media stream to and from a peer.
 pub struct Stream {
-    sender: Turn<Sending>,
+    pub(crate) sender: Turn<Sending>,
     receiver: Turn<Receiving>,
     pub(crate) rtcp: Rtcp,
     pub(crate) rtcp_hook: Arc<RtcpHookSlot>,
@@ -38,8 +39,8 @@ pub struct Stream {
 }
 handle_type!(Stream, 3, "stream");
 
-struct Sending {
-    sender: StreamSender,
+pub(crate) struct Sending {
+    pub(crate) sender: StreamSender,
     /// The buffer in which frames pushed in parts are assembled.
     assembled: Vec<u8>,
 }
@@ -49,6 +50,8 @@ enum Receiving {
     /// Frames are pulled from the receiver, which owns the event hook.
     Pulled(StreamReceiver, Weak<Callback<EventHook>>),
     Hooked(#[allow(dead_code, reason = "dropping it ends the hook")] Hook),
+    /// A poller has the receiver.
+    Polled(Polled, Weak<Callback<EventHook>>),
     Nowhere,
 }
 
@@ -80,14 +83,58 @@ impl Stream {
     }
 
     /// Returns the error of a call that needs the receiver.
-    fn no_receiver(&self) -> Failure {
-        self.check_open().err().unwrap_or_else(|| rushes::Error::Hooked.into())
+    fn no_receiver(&self, receiving: &Receiving) -> Failure {
+        self.check_open().err().unwrap_or_else(|| match receiving {
+            Receiving::Polled(..) => {
+                Failure::new(Status::Hooked, "a poller receives the frames of the stream")
+            }
+            _ => rushes::Error::Hooked.into(),
+        })
+    }
+
+    /// Gives the receiver to a poller.
+    pub(crate) fn lend(
+        &self,
+        polled: Polled,
+        add: impl FnOnce(StreamReceiver) -> Result<(), rushes::Error>,
+    ) -> Result<(), Failure> {
+        let mut receiving = self.receiver.take()?;
+        let (receiver, event_hook) = match std::mem::replace(&mut *receiving, Receiving::Nowhere) {
+            Receiving::Pulled(receiver, event_hook) => (receiver, event_hook),
+            other => {
+                *receiving = other;
+                return Err(self.no_receiver(&receiving));
+            }
+        };
+        // If it is refused, the receiver is dropped; its hooks are released after the turn.
+        let held = event_hook.upgrade();
+        let outcome = add(receiver);
+        if outcome.is_ok() {
+            *receiving = Receiving::Polled(polled, event_hook);
+        }
+        drop(receiving);
+        drop(held);
+        Ok(outcome?)
+    }
+
+    /// Takes the receiver back from a poller, which `remove` removes it from.
+    pub(crate) fn take_back(
+        &self,
+        remove: impl FnOnce() -> Option<StreamReceiver>,
+    ) -> Result<(), Failure> {
+        let mut receiving = self.receiver.wait()?;
+        let Receiving::Polled(_, event_hook) = &*receiving else { return Ok(()) };
+        let event_hook = event_hook.clone();
+        if let Some(receiver) = remove() {
+            *receiving = Receiving::Pulled(receiver, event_hook);
+        }
+        Ok(())
     }
 
     fn pull(&self, timeout: Duration) -> Result<Option<rushes::Frame>, Failure> {
-        let mut receiver = self.receiver.take()?;
-        let Receiving::Pulled(receiver, _) = &mut *receiver else {
-            return Err(self.no_receiver());
+        let mut receiving = self.receiver.take()?;
+        let Receiving::Pulled(receiver, _) = &mut *receiving else {
+            return Err(self.no_receiver(&receiving));
         };
         // Most frames arrive in the first slice; then the clock need not be read.
         let mut slice = timeout.min(POLL_INTERVAL);
@@ -109,7 +156,7 @@ impl Stream {
         }
     }
 
-    fn push(
+    pub(crate) fn push(
         &self,
         frame: &[u8],
         timestamp: Option<u32>,
@@ -132,7 +179,7 @@ impl Stream {
             Receiving::Pulled(receiver, event_hook) => (receiver, event_hook.upgrade()),
             other => {
                 *receiving = other;
-                return Err(self.no_receiver());
+                return Err(self.no_receiver(&receiving));
             }
         };
         let (callback, is_closed) = (callback.clone(), self.is_closed.clone());
@@ -157,7 +204,7 @@ impl Stream {
     ) -> Result<Option<Arc<Callback<EventHook>>>, Failure> {
         let mut receiving = self.receiver.take()?;
         let Receiving::Pulled(receiver, event_hook) = &mut *receiving else {
-            return Err(self.no_receiver());
+            return Err(self.no_receiver(&receiving));
         };
         let before = std::mem::replace(event_hook, Arc::downgrade(&callback)).upgrade();
         let (is_closed, errors) = (self.is_closed.clone(), callback.clone());
@@ -183,6 +230,9 @@ impl Stream {
             .receiver
             .wait()
             .map(|mut receiving| std::mem::replace(&mut *receiving, Receiving::Nowhere));
+        if let Ok(Receiving::Polled(polled, _)) = &receiving {
+            polled.leave(self);
+        }
         // Dropped without the turn, because its hook may use the stream.
         drop(receiving);
         self.rtcp_hook.end();
@@ -387,6 +437,36 @@ pub extern "C" fn rushes_stream_set_max_temporal_id(stream: *const Stream, max: 
         handle::get(stream)?.handle.set_max_temporal_id(max);
         Ok(())
     })
+}
+
+fn set_pacing(stream: *const Stream, pacing: Pacing) -> Status {
+    guard(|| Ok(handle::get(stream)?.sender.wait()?.sender.set_pacing(pacing)?))
+}
+
+/// Sends packets without pacing from the next frame on, as rushes_stream_options_pacing_off(). Under
+/// rate control the rate of that applies instead. While another thread pushes a frame, the call waits
+/// for its end.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_set_pacing_off(stream: *const Stream) -> Status {
+    set_pacing(stream, Pacing::Off)
+}
+
+/// Spreads the packets of a frame over this share of the frame interval from the next frame on, as
+/// rushes_stream_options_pacing_share(). Otherwise as rushes_stream_set_pacing_off().
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_set_pacing_share(stream: *const Stream, share: f32) -> Status {
+    set_pacing(stream, Pacing::Share(share))
+}
+
+/// Sends packets at this rate from the next frame on, in bits of UDP payload per second, as
+/// rushes_stream_options_pacing_rate(), for example on a path that has turned out to be narrow.
+/// Otherwise as rushes_stream_set_pacing_off().
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_stream_set_pacing_rate(
+    stream: *const Stream,
+    bits_per_second: u64,
+) -> Status {
+    set_pacing(stream, Pacing::Rate(bits_per_second))
 }
 
 /// Waits for `time` nanoseconds and answers requests and reports meanwhile. An application that

@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// The source files in the order of the header.
-const SOURCES: [&str; 24] = [
+const SOURCES: [&str; 26] = [
     "error",
     "context",
     "hook",
@@ -23,6 +23,8 @@ const SOURCES: [&str; 24] = [
     "zrtp",
     "stream",
     "frame",
+    "poller",
+    "push_many",
     "event",
     "control",
     "control_event",
@@ -39,7 +41,7 @@ const SOURCES: [&str; 24] = [
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 61] = [
+const NAMES: [(&str, &str); 63] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -70,6 +72,8 @@ const NAMES: [(&str, &str); 61] = [
     ("Part", "part"),
     ("Frame", "frame"),
     ("FrameView", "frame_view"),
+    ("Poller", "poller"),
+    ("Push", "push"),
     ("EventKind", "event_kind"),
     ("Event", "event"),
     ("KeyFrame", "key_frame"),

@@ -42,6 +42,7 @@ from rushes._rushes import (
     PeerConnection,
     PeerStream,
     Pictures,
+    Poller,
     ReceiveStatistics,
     Rtcp,
     RtcpError,
@@ -68,6 +69,7 @@ from rushes._rushes import (
     __version__,
     close_all,
     encode_texture,
+    push_many,
     texture_formats,
 )
 from rushes._types import (
@@ -101,6 +103,7 @@ __all__ = [
     "PeerConnection",
     "PeerStream",
     "Pictures",
+    "Poller",
     "RawVideo",
     "ReceiveStatistics",
     "Rtcp",
@@ -131,6 +134,7 @@ __all__ = [
     "__version__",
     "close_all",
     "encode_texture",
+    "push_many",
     "texture_formats",
 ]
 

@@ -63,6 +63,8 @@ pub(crate) enum Failure {
     Closed,
     /// A hook called an object that waits for the hook, directly or through other threads.
     Reentered,
+    /// A poller receives the frames of the stream.
+    Polled,
     Rushes(rushes::Error),
     Security(String),
     Texture(Box<Texture>),
@@ -97,6 +99,7 @@ impl From<Failure> for PyErr {
                 "a hook cannot use an object that has called it or that waits for it, nor close any \
                  object; use another thread",
             ),
+            Failure::Polled => StateError::new_err("a poller receives the frames of the stream"),
             Failure::Rushes(error) => of_library(&error),
             Failure::Security(text) => SecurityError::new_err(text),
             Failure::Texture(error) => of_texture(&error),
@@ -133,6 +136,7 @@ fn of_library(error: &rushes::Error) -> PyErr {
         | E::PacketTime { .. }
         | E::RtxPayloadType { .. }
         | E::RtxSsrc { .. }
+        | E::TokenTaken { .. }
         | E::SharedPort { .. }
         | E::SourceWithoutGroup
         | E::StaticPayloadType { .. }

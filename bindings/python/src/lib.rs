@@ -20,6 +20,8 @@ mod log;
 mod open;
 mod options;
 mod peer;
+mod poller;
+mod push_many;
 mod rtcp;
 mod security;
 mod session;
@@ -53,6 +55,10 @@ mod _rushes {
     use crate::open::close_all;
     #[pymodule_export]
     use crate::peer::{PeerConnection, PeerStream};
+    #[pymodule_export]
+    use crate::poller::Poller;
+    #[pymodule_export]
+    use crate::push_many::push_many;
     #[pymodule_export]
     use crate::rtcp::{Peer, Rtcp};
     #[pymodule_export]

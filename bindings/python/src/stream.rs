@@ -9,15 +9,17 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rushes::{
-    FrameElements, Hook, Placement, RtpTimestamp, StreamHandle, StreamReceiver, StreamSender,
+    FrameElements, Hook, Pacing, Placement, RtpTimestamp, StreamHandle, StreamReceiver,
+    StreamSender,
 };
 
-use crate::error::{Failure, report_unraisable};
+use crate::error::{ConfigError, Failure, report_unraisable};
 use crate::events;
 use crate::frame::{Frame, instant};
 use crate::input::Input;
 use crate::integer::optional_arguments;
 use crate::open::{Close, OPEN, Open, close_dropped};
+use crate::poller::Polled;
 use crate::rtcp::Rtcp;
 use crate::security::MasterKey;
 use crate::stats::Statistics;
@@ -25,14 +27,15 @@ use crate::wait::{Call, Exclusive, duration, in_slices, lock};
 
 optional_arguments! {
     timestamp_of: i64 = "timestamp";
+    rate_of: u64 = "rate";
 }
 
 /// How long a thread that receives repeatedly leaves the stream to waiting threads.
-const YIELD_TIME: Duration = Duration::from_millis(1);
+pub(crate) const YIELD_TIME: Duration = Duration::from_millis(1);
 
 /// The parts of a stream, which different threads may use at the same time.
 pub(crate) struct Inner {
-    sender: Exclusive<Option<StreamSender>>,
+    pub(crate) sender: Exclusive<Option<StreamSender>>,
     receiver: Exclusive<Receiving>,
     /// Used by the thread that waits for requests.
     waiting: Exclusive<()>,
@@ -54,10 +57,12 @@ pub(crate) struct Handle {
 }
 
 /// The destination of received frames.
-enum Receiving {
+pub(crate) enum Receiving {
     Pulled(Box<StreamReceiver>),
     /// Kept alive until the stream is closed.
     Hooked(#[allow(dead_code, reason = "dropping it ends the hook")] Hook),
+    /// A poller has the receiver.
+    Polled(Polled),
     Closed,
 }
 
@@ -66,6 +71,7 @@ impl Receiving {
         match self {
             Self::Pulled(receiver) => Ok(receiver.pull_frame(timeout)?),
             Self::Hooked(_) => Err(rushes::Error::Hooked.into()),
+            Self::Polled(_) => Err(Failure::Polled),
             Self::Closed => Err(Failure::Closed),
         }
     }
@@ -153,15 +159,39 @@ impl Inner {
         })
     }
 
-    fn send<T>(
+    pub(crate) fn send<T>(
         &self,
         send: impl FnOnce(&mut StreamSender) -> Result<T, rushes::Error>,
     ) -> Result<T, Failure> {
         self.sender.with(|sender| Ok(send(sender.as_mut().ok_or(Failure::Closed)?)?))
     }
 
+    /// Takes the frame that was received for an event loop and is not delivered yet.
+    pub(crate) fn take_kept(&self) -> Option<rushes::Frame> {
+        lock(&self.kept).take()
+    }
+
+    /// Takes the receiver back from a poller, with a frame that the poller has not delivered.
+    pub(crate) fn take_back(
+        &self,
+        back: StreamReceiver,
+        kept: Option<rushes::Frame>,
+    ) -> Result<(), Failure> {
+        let mut back = Some(Box::new(back));
+        // A receiver of a stream that was closed meanwhile is dropped without the lock.
+        self.receiver.with(|receiver| {
+            if matches!(receiver, Receiving::Polled(_))
+                && let Some(back) = back.take()
+            {
+                *lock(&self.kept) = kept;
+                *receiver = Receiving::Pulled(back);
+            }
+            Ok(())
+        })
+    }
+
     /// Changes the destination of frames and events.
-    fn hook(
+    pub(crate) fn hook(
         &self,
         change: impl FnOnce(Box<StreamReceiver>) -> Result<Receiving, rushes::Error>,
     ) -> Result<(), Failure> {
@@ -173,6 +203,10 @@ impl Inner {
             Receiving::Hooked(hook) => {
                 *receiver = Receiving::Hooked(hook);
                 Err(rushes::Error::Hooked.into())
+            }
+            Receiving::Polled(polled) => {
+                *receiver = Receiving::Polled(polled);
+                Err(Failure::Polled)
             }
             Receiving::Closed => Err(Failure::Closed),
         })
@@ -208,7 +242,12 @@ impl Close for Inner {
         });
         match halves {
             // Dropped without the locks, because a hook that is still running may need them.
-            Ok(halves) => drop(halves),
+            Ok(halves) => {
+                if let Receiving::Polled(polled) = &halves.0 {
+                    polled.leave(self);
+                }
+                drop(halves);
+            }
             Err(failure) => {
                 if handle.is_some() {
                     *lock(&self.handle) = handle;
@@ -427,6 +466,27 @@ impl Stream {
         let handle = self.inner.handle()?;
         py.detach(|| handle.stream.set_max_temporal_id(max));
         Ok(())
+    }
+
+    /// Spreads packets in another way from the next frame on, as the settings of the same names do:
+    /// with neither `share` nor `rate`, as usual or, if `pacing` is false, not at all. Under rate
+    /// control the rate of that applies instead.
+    #[pyo3(signature = (pacing = true, *, share = None, rate = None))]
+    fn set_pacing(
+        &self,
+        py: Python<'_>,
+        pacing: bool,
+        share: Option<f32>,
+        #[pyo3(from_py_with = rate_of)] rate: Option<u64>,
+    ) -> PyResult<()> {
+        let pacing = match (pacing, share, rate) {
+            (true, None, None) => Pacing::default(),
+            (false, None, None) => Pacing::Off,
+            (true, Some(share), None) => Pacing::Share(share),
+            (true, None, Some(rate)) => Pacing::Rate(rate),
+            _ => return Err(ConfigError::new_err("pacing is off, by share or by rate")),
+        };
+        Ok(py.detach(|| self.inner.send(|sender| sender.set_pacing(pacing)))?)
     }
 
     /// Waits for `seconds` and answers requests and reports meanwhile. A program that only sends

@@ -85,14 +85,12 @@ impl<T> Exclusive<T> {
         &self,
         act: impl FnOnce(&mut T) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let mut value = match self.value.try_lock() {
+        let value = match self.value.try_lock() {
             Ok(value) => value,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => self.wait()?,
         };
-        // Dropped before the value is unlocked, even if `act` panics.
-        let _use = Use::begin(&self.user);
-        act(&mut value)
+        act(&mut Used::begin(value, &self.user).value)
     }
 
     /// Like [`with`](Self::with), but returns `None` if a thread uses the value.
@@ -100,13 +98,17 @@ impl<T> Exclusive<T> {
         &self,
         act: impl FnOnce(&mut T) -> Result<R, Failure>,
     ) -> Option<Result<R, Failure>> {
-        let mut value = match self.value.try_lock() {
+        Some(act(&mut self.try_use()?.value))
+    }
+
+    /// Uses the value until the result is dropped; returns `None` if a thread uses it.
+    pub(crate) fn try_use(&self) -> Option<Used<'_, T>> {
+        let value = match self.value.try_lock() {
             Ok(value) => value,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let _use = Use::begin(&self.user);
-        Some(act(&mut value))
+        Some(Used::begin(value, &self.user))
     }
 
     /// Returns whether another thread waits for the value.
@@ -135,6 +137,19 @@ impl<T> Exclusive<T> {
         let value = lock(&self.value);
         lock(&WAITING).retain(|(waiter, _)| *waiter != me);
         Ok(value)
+    }
+}
+
+/// A value that this thread uses.
+pub(crate) struct Used<'a, T> {
+    /// Dropped before the value is unlocked, even after a panic.
+    _use: Use<'a>,
+    pub(crate) value: MutexGuard<'a, T>,
+}
+
+impl<'a, T> Used<'a, T> {
+    fn begin(value: MutexGuard<'a, T>, user: &'a Mutex<Option<ThreadId>>) -> Self {
+        Self { _use: Use::begin(user), value }
     }
 }
 

@@ -290,3 +290,22 @@ def test_frames_carry_elements_of_header_extensions(session: rushes.Session) -> 
         session.stream("generic", extensions={"urn:example:seat": 15})
     with pytest.raises(rushes.ConfigError, match="report_transport_wide"):
         session.stream("generic", report_transport_wide=True)
+
+
+def test_pacing_is_changed(pair: Make) -> None:
+    receiver, sender = pair("generic")
+    with pytest.raises(rushes.ConfigError, match="share"):
+        sender.set_pacing(share=0)
+    with pytest.raises(rushes.ConfigError):
+        sender.set_pacing(rate=0)
+    with pytest.raises(rushes.ConfigError, match="by share or by rate"):
+        sender.set_pacing(share=0.5, rate=1_000_000)
+    for change in ({"share": 0.5}, {"rate": 100_000_000}, {"pacing": False}, {}):
+        sender.set_pacing(**change)
+    # At 8 kbit/s a frame of 128 KiB would take more than two minutes.
+    sender.set_pacing(rate=8_000)
+    sender.set_pacing(False)
+    sender.push_frame(b"x" * 131_072)
+    frame = receiver.pull_frame(TIME_LIMIT)
+    assert frame is not None
+    assert len(frame) == 131_072

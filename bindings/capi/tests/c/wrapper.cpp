@@ -503,6 +503,48 @@ static void a_bare_hook_that_throws_ends_the_process() {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+static void pacing_is_changed() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1");
+    auto ends = open(session);
+    CHECK(thrown([&] { ends.sender.set_pacing_share(0); }) == RUSHES_ERROR_ARGUMENT);
+    CHECK(thrown([&] { ends.sender.set_pacing_rate(0); }) == RUSHES_ERROR_ARGUMENT);
+    ends.sender.set_pacing_share(0.5f);
+    ends.sender.set_pacing_rate(100'000'000);
+    ends.sender.set_pacing_off();
+    ends.sender.push_frame(bytes_of("frame"));
+    CHECK(ends.receiver.pull_frame(10s));
+}
+
+static void one_thread_receives_from_many_streams() {
+    rushes::context context;
+    auto session = context.create_session("127.0.0.1");
+    auto first = open(session), second = open(session);
+    rushes::poller poller;
+    poller.add(first.receiver, 1);
+    poller.add(second.receiver, 2);
+    poller.add_sender(first.sender, 3);
+    CHECK(thrown([&] { poller.add(first.receiver, 4); }) == RUSHES_ERROR_HOOKED);
+    const std::string one = "one", two = "two";
+    const std::array<rushes::frame_push, 3> frames = {
+        {{first.sender, bytes_of(one)}, {second.sender, bytes_of(two)}, {second.sender, {}}}};
+    const auto results = rushes::push_many(frames);
+    CHECK(results.size() == 3 && results[0] == RUSHES_OK && results[1] == RUSHES_OK);
+    CHECK(results[2] == RUSHES_ERROR_FRAME);
+    for (int n = 0; n < 2; ++n) {
+        auto pulled = poller.pull(10s);
+        CHECK(pulled && text_of(pulled->second) == (pulled->first == 1 ? "one" : "two"));
+    }
+    poller.wake();
+    CHECK(!poller.pull());
+    CHECK(poller.timeout() >= 0s && poller.get() != nullptr);
+    poller.remove(1);
+    poller.close();
+    first.sender.push_frame(bytes_of("three"));
+    second.sender.push_frame(bytes_of("three"));
+    CHECK(first.receiver.pull_frame(10s) && second.receiver.pull_frame(10s));
+}
+
 int main(int argc, char **) {
     // This test comes first, because a forked child would not have other threads.
     if (argc == 1) {
@@ -514,6 +556,8 @@ int main(int argc, char **) {
     a_session_receives_on_a_local_address();
     one_stream_reaches_several_destinations();
     objects_move_and_close();
+    one_thread_receives_from_many_streams();
+    pacing_is_changed();
     frames_carry_their_capture_time();
     a_target_rate_is_set_and_read();
     repair_packets_are_set_and_counted();

@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 use crate::rig::{folder, have, home, prefix, run, skip, static_flags};
 
 /// The tests and the language standards that they are compiled with.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("misuse.c", "c11"),
     ("streams.c", "c11"),
+    ("poller.c", "c11"),
     ("media.c", "c11"),
     ("textures.c", "c11"),
     ("peers.c", "c11"),

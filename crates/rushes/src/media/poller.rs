@@ -143,14 +143,11 @@ impl Poller {
     }
 
     fn insert(&mut self, token: u64, attached: &Attached, stream: Kept) -> Result<(), Error> {
-        self.forget_gone();
-        if let Some(key) = self.keys.get(&token) {
-            // The half of a sender may have been dropped just now.
-            if !self.streams.source(*key).is_some_and(Entry::is_gone) {
-                return Err(Error::TokenTaken { token });
-            }
-            self.remove(token);
+        if self.contains(token) {
+            return Err(Error::TokenTaken { token });
         }
+        // The half of a sender may have been dropped just now.
+        self.remove(token);
         let entry = Entry { token, stream };
         let (port, inbox) = (&attached.port, &attached.reporter.inbox);
         let key = self.streams.add(entry, port, inbox).map_err(|(error, _)| error)?;
@@ -176,6 +173,12 @@ impl Poller {
             Kept::Receiver(receiver) => Some(receiver),
             Kept::Sender(_) => None,
         }
+    }
+
+    /// Returns whether a stream has the token, so that another cannot be added with it.
+    pub fn contains(&self, token: u64) -> bool {
+        let entry = self.keys.get(&token).and_then(|key| self.streams.source(*key));
+        entry.is_some_and(|entry| !entry.is_gone())
     }
 
     /// Frees the tokens of senders that were dropped.
