@@ -39,6 +39,8 @@ mod progress;
 mod recognise;
 mod recv;
 mod report;
+#[cfg(feature = "webrtc")]
+mod restarts;
 mod schedule;
 mod secret_file;
 mod security;

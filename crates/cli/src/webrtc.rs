@@ -10,6 +10,7 @@ use rushes::{Codec, Context, Error};
 use rushes_whip::{Client, ClientOptions, Roots, Session};
 
 use crate::progress::note;
+use crate::restarts::Restarts;
 use crate::token::EntryArgs;
 
 /// The largest packets that go to a server: every path carries them.
@@ -23,6 +24,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Entered {
     peer: Peer,
     session: Session,
+    /// Looks for other paths, once there was one.
+    restarts: Option<Restarts>,
 }
 
 /// Creates this end of a connection to the server at `url`.
@@ -94,7 +97,7 @@ impl Entered {
         let offer = peer.offer()?;
         let session = client.post(url, token.as_ref(), &offer)?;
         let answer = session.answer().to_owned();
-        let mut entered = Self { peer, session };
+        let mut entered = Self { peer, session, restarts: None };
         entered.take_servers(args)?;
         entered.peer.set_answer(&answer).context("the server's answer")?;
         Ok(entered)
@@ -126,6 +129,9 @@ impl Entered {
         let streams = streams?;
         let is_taken = streams.as_ref().is_none_or(|streams| !streams.is_empty());
         anyhow::ensure!(is_taken, "the server takes none of the media");
+        if streams.is_some() {
+            self.restarts = Some(Restarts::start(self.peer.handle(), self.session.clone())?);
+        }
         Ok(streams)
     }
 
@@ -137,6 +143,7 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
+        self.restarts = None;
         let deleted = self.session.clone().delete();
         // A server that has ended the connection may have forgotten the session.
         if let (Err(error), None) = (deleted, self.peer.ended()) {

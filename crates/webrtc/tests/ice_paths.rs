@@ -219,6 +219,26 @@ fn a_peer_that_only_asks_and_never_answers_has_no_consent() {
 }
 
 #[test]
+fn silence_is_known_before_consent_ends() {
+    let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    let silence = |world: &World| world.ends[0].agent.silence(world.instant());
+    assert_eq!(silence(&world), None);
+    world.introduce();
+    assert!(world.run(10 * SECOND, World::is_connected));
+    world.run(60 * SECOND, |_| false);
+    assert!(silence(&world).unwrap() < 5 * SECOND);
+    world.passes = |_, _| false;
+    world.run(10 * SECOND, |_| false);
+    assert!(world.is_connected() && silence(&world).unwrap() > 9 * SECOND);
+    world.passes = |_, _| true;
+    world.run(10 * SECOND, |_| false);
+    assert!(silence(&world).unwrap() < 5 * SECOND);
+    world.passes = |_, _| false;
+    world.run(40 * SECOND, |_| false);
+    assert_eq!(silence(&world), None);
+}
+
+#[test]
 fn a_restart_finds_the_path_again() {
     let mut world = pair([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
     world.introduce();

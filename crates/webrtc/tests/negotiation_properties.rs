@@ -264,7 +264,7 @@ proptest! {
     fn fragments_are_read_as_they_were_written(
         ufrag in prop::option::of("[a-zA-Z0-9+/]{4,8}"),
         password in prop::option::of("[a-zA-Z0-9+/]{22,24}"),
-        flags in any::<[bool; 2]>(),
+        flags in any::<[bool; 3]>(),
         media in prop::collection::vec(
             ("(audio|video) 9 RTP/AVP 0", prop::option::of("[a-z0-9]{1,4}"),
              prop::collection::vec("[0-9]{1,3} 1 udp [0-9]{1,9} 192[.]0[.]2[.]1 [0-9]{1,4} typ host", 0..4),
@@ -274,9 +274,9 @@ proptest! {
         let media = media.into_iter().map(|(line, mid, candidates, end_of_candidates)| {
             FragmentMedia { line, mid, candidates, end_of_candidates }
         });
-        let [is_lite, end_of_candidates] = flags;
-        let fragment =
-            Fragment { ufrag, password, is_lite, end_of_candidates, media: media.collect() };
+        let [is_lite, has_options, end_of_candidates] = flags;
+        let media = media.collect();
+        let fragment = Fragment { ufrag, password, is_lite, has_options, end_of_candidates, media };
         let written = fragment.write();
         prop_assert_eq!(Fragment::parse(&written).unwrap(), fragment, "{}", written);
     }

@@ -34,6 +34,8 @@ mod mistakes;
 mod network;
 #[cfg(unix)]
 mod openmetrics;
+#[cfg(all(unix, feature = "webrtc"))]
+mod other_path;
 #[cfg(target_os = "linux")]
 mod outage;
 mod overwrite;

@@ -151,7 +151,10 @@ impl PeerBuilder {
 }
 
 /// Returns the addresses at which a socket bound to `bound` is reached.
-fn local_addresses(bound: SocketAddr, has_loopback: bool) -> Result<Vec<SocketAddr>, Error> {
+pub(super) fn local_addresses(
+    bound: SocketAddr,
+    has_loopback: bool,
+) -> Result<Vec<SocketAddr>, Error> {
     if !bound.ip().is_unspecified() {
         return Ok(vec![bound]);
     }

@@ -8,7 +8,8 @@ use rushes_proto::{PayloadType, Ssrc};
 use rushes_webrtc::dtls::{self, Certificate};
 use rushes_webrtc::ice::Credentials;
 use rushes_webrtc::negotiation::{
-    DtlsRole, LocalFormat, LocalIce, LocalMedia, LocalSession, Msid, Negotiated,
+    DtlsRole, Fragment, FragmentMedia, LocalFormat, LocalIce, LocalMedia, LocalSession, Msid,
+    Negotiated, NegotiatedMedia,
 };
 
 use super::Peer;
@@ -144,6 +145,23 @@ impl Peer {
             stream.ssrcs = Some(ssrcs);
         }
         Ok(())
+    }
+
+    /// Returns what fragments have in common with our description: the media whose transport all use, which is the
+    /// first that was agreed on (RFC 9725 section 4.3.3), and attributes.
+    pub(super) fn described(&self, agreed: &Negotiated) -> Fragment {
+        let first = agreed.media.iter().find(|media| media.outcome.is_ok());
+        let of_media = |media: &NegotiatedMedia| {
+            let kind = if media.kind == MediaKind::Video { "video" } else { "audio" };
+            let (line, mid) = (format!("{kind} 9 UDP/TLS/RTP/SAVPF 0"), media.mid.clone());
+            FragmentMedia { line, mid, ..FragmentMedia::default() }
+        };
+        Fragment {
+            is_lite: self.settings.is_lite,
+            has_options: true,
+            media: first.map(of_media).into_iter().collect(),
+            ..Fragment::default()
+        }
     }
 
     /// Returns what the handshake needs: our certificate, and the peer's fingerprints.

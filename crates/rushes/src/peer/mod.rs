@@ -318,7 +318,8 @@ impl Peer {
             Ok::<_, ice::AgentError>(())
         });
         begun.map_err(PeerError::from)?;
-        self.transport.begin(now, credentials, config);
+        let described = self.described(&agreed);
+        self.transport.begin(now, credentials, described, config);
         self.state = State::Agreed(Box::new(agreed));
         Ok(())
     }

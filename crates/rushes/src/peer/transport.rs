@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_webrtc::demux::{self, Kind};
 use rushes_webrtc::dtls::{self, Association};
 use rushes_webrtc::ice::{self, Agent, Credentials};
+use rushes_webrtc::negotiation::Fragment;
 
+use super::builder::local_addresses;
 use crate::error::PeerError;
 use crate::lock::lock;
 use crate::port::{Hop, Path, Port, SideProtocol, earlier};
@@ -49,6 +51,10 @@ struct Inner {
     agent: Agent,
     /// The credentials of the peer, once they are known.
     remote: Option<Credentials>,
+    /// Our credentials of a restart that was offered and not answered yet.
+    offered: Option<Credentials>,
+    /// What fragments of ours have in common with our description.
+    described: Fragment,
     /// What the DTLS handshake will need; `None` once it has begun or before the peer is known.
     handshake: Option<dtls::Config>,
     dtls: Option<Association>,
@@ -113,6 +119,8 @@ impl Transport {
         let inner = Inner {
             agent,
             remote: None,
+            offered: None,
+            described: Fragment::default(),
             handshake: None,
             dtls: None,
             keys: None,
@@ -129,10 +137,18 @@ impl Transport {
     }
 
     /// Begins to look for the peer: its credentials and candidates are in the agent by then. The
-    /// handshake begins with `config` when the first path is found.
-    pub(super) fn begin(&self, now: Instant, remote: Credentials, config: dtls::Config) {
+    /// handshake begins with `config` when the first path is found. `described` is what fragments have in common with
+    /// our description.
+    pub(super) fn begin(
+        &self,
+        now: Instant,
+        remote: Credentials,
+        described: Fragment,
+        config: dtls::Config,
+    ) {
         let mut inner = self.lock();
         inner.remote = Some(remote);
+        inner.described = described;
         inner.handshake = Some(config);
         self.process_output(&mut inner, now);
     }
@@ -153,15 +169,67 @@ impl Transport {
         if inner.ended.is_some() {
             return Ok(());
         }
-        // Checked first, so that credentials that cannot be used leave the connection as it is.
-        Agent::check_user_names(own, remote)?;
-        inner.agent.restart(own.clone(), now);
-        inner.agent.set_remote_credentials(remote, now)?;
-        inner.remote = Some(remote.clone());
+        inner.restart(now, own, remote)?;
         self.process_output(&mut inner, now);
         drop(inner);
         self.wake_reader();
         Ok(())
+    }
+
+    /// Notes the credentials of a restart that this end offers, in place of earlier ones; returns the fragment that
+    /// offers it, without them.
+    pub(super) fn offer_restart(&self, own: Credentials) -> Result<Fragment, PeerError> {
+        let mut inner = self.lock();
+        if let Some(error) = &inner.ended {
+            return Err(error.clone());
+        }
+        if inner.remote.is_none() {
+            return Err(PeerError::Order("a restart of ICE before offer and answer"));
+        }
+        inner.offered = Some(own);
+        Ok(inner.described.clone())
+    }
+
+    /// Looks for a path again with the credentials that were offered, and those of the answer.
+    pub(super) fn finish_restart(
+        &self,
+        now: Instant,
+        remote: &Credentials,
+    ) -> Result<(), PeerError> {
+        let mut inner = self.lock();
+        if let Some(error) = &inner.ended {
+            return Err(error.clone());
+        }
+        let no_offer = PeerError::Order("an answer without an offer to restart ICE");
+        let own = inner.offered.clone().ok_or(no_offer)?;
+        inner.restart(now, &own, remote)?;
+        self.process_output(&mut inner, now);
+        drop(inner);
+        self.wake_reader();
+        Ok(())
+    }
+
+    /// Tells the agent of addresses that this machine has got since.
+    pub(super) fn add_local_addresses(&self, now: Instant) {
+        let has_loopback = self.local_candidates().iter().any(|it| it.address().ip().is_loopback());
+        // Without them the known ones remain.
+        let addresses = local_addresses(self.bound, has_loopback).unwrap_or_default();
+        self.with_agent(now, |agent| {
+            for address in addresses {
+                // Addresses that cannot be candidates are left out.
+                let _ = agent.add_local(address, now);
+            }
+        });
+    }
+
+    /// Returns whether this end only answers checks, as far as its description says so.
+    pub(super) fn is_lite(&self) -> bool {
+        self.lock().described.is_lite
+    }
+
+    /// Returns how long the peer has not answered on the path that is used.
+    pub(super) fn silence(&self, now: Instant) -> Option<Duration> {
+        self.lock().agent.silence(now)
     }
 
     /// Lets the thread that reads the port look again when something is due.
@@ -326,6 +394,20 @@ impl Transport {
 }
 
 impl Inner {
+    /// Starts ICE over with other credentials of both ends. Those that cannot be used change nothing.
+    fn restart(
+        &mut self,
+        now: Instant,
+        own: &Credentials,
+        remote: &Credentials,
+    ) -> Result<(), ice::AgentError> {
+        Agent::check_user_names(own, remote)?;
+        self.agent.restart(own.clone(), now);
+        self.agent.set_remote_credentials(remote, now)?;
+        (self.remote, self.offered) = (Some(remote.clone()), None);
+        Ok(())
+    }
+
     fn note(&mut self, event: PeerEvent) {
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();

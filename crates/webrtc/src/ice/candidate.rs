@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use super::credentials::Credentials;
+
 /// How an address was found (RFC 8445 section 5.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CandidateKind {
@@ -97,6 +99,12 @@ impl Candidate {
     /// The user name fragment to which a trickled candidate belongs (RFC 8839 section 5.1 and RFC 8840).
     pub fn ufrag(&self) -> Option<&str> {
         self.ufrag.as_deref()
+    }
+
+    /// Returns the same candidate as one of other credentials: of those that a restart will have.
+    #[must_use]
+    pub fn with_ufrag(self, credentials: &Credentials) -> Self {
+        Self { ufrag: Some(credentials.ufrag().to_owned()), ..self }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::CANDIDATES_MAX;
 use super::error::NegotiationError;
-use super::transport::is_of_rtp;
+use super::transport::{ICE_OPTIONS, is_of_rtp};
 
 /// Maximum length of a fragment, in octets.
 const FRAGMENT_LEN_MAX: usize = 64 << 10;
@@ -19,6 +19,9 @@ pub struct Fragment {
     pub password: Option<String>,
     /// `a=ice-lite`.
     pub is_lite: bool,
+    /// `a=ice-options` with `trickle` or `ice2`, which this crate supports. A restart has those of the description
+    /// (RFC 9725 section 4.3.3).
+    pub has_options: bool,
     /// `a=end-of-candidates` of the session: no media has further candidates.
     pub end_of_candidates: bool,
     /// The media with candidates.
@@ -110,6 +113,10 @@ impl Fragment {
             ("ice-ufrag", _) => self.ufrag = self.ufrag.take().or_else(some),
             ("ice-pwd", _) => self.password = self.password.take().or_else(some),
             ("ice-lite", _) => self.is_lite = true,
+            ("ice-options", _) => {
+                let mut options = value.split_ascii_whitespace();
+                self.has_options |= options.any(|option| ICE_OPTIONS.contains(&option));
+            }
             ("end-of-candidates", None) => self.end_of_candidates = true,
             ("end-of-candidates", Some(media)) => media.end_of_candidates = true,
             ("mid", Some(media)) => media.mid = some(),
@@ -129,6 +136,9 @@ impl Fragment {
         };
         if self.is_lite {
             put("a=ice-lite", "");
+        }
+        if self.has_options {
+            put("a=ice-options:", &ICE_OPTIONS.join(" "));
         }
         for (name, value) in [("a=ice-ufrag:", &self.ufrag), ("a=ice-pwd:", &self.password)] {
             if let Some(value) = value {

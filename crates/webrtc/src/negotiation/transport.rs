@@ -11,7 +11,7 @@ use super::section::all;
 use super::{CANDIDATES_MAX, FINGERPRINTS_MAX};
 
 /// Options of ICE that we support: later candidates (RFC 8838), and RFC 8445 instead of RFC 5245.
-const ICE_OPTIONS: [&str; 2] = ["trickle", "ice2"];
+pub(super) const ICE_OPTIONS: [&str; 2] = ["trickle", "ice2"];
 
 /// Returns the transport in media `index` of `description`; values of the session apply where the
 /// media has none.

@@ -122,6 +122,13 @@ impl Agent {
         due.flatten().min()
     }
 
+    /// Returns how long the peer has not answered on the selected pair; `None` without one. Pairs are checked each 4
+    /// seconds, so that more than 9 mean that two checks and their repetitions were lost.
+    pub fn silence(&self, now: Instant) -> Option<Duration> {
+        let (path, since) = self.watch.selected?;
+        Some(now.saturating_duration_since(self.answered(path, since)))
+    }
+
     /// Returns when `is` is to have time next.
     fn step(&mut self) -> Option<Instant> {
         if self.is_nudged { Some(self.stepped + PACE) } else { self.inner.poll_timeout() }

@@ -1,0 +1,156 @@
+//! `send --whip` when the path to the server dies.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rushes_netsim::Relay;
+
+use crate::rig::{RunningProgram, free_port, interrupt, json, media, rushes, text};
+
+const FILM: &str = "avc_cif_60f_baseline.264";
+
+/// A server of HTTP before another: it leads the media of the session through a relay, the only path.
+struct Detour {
+    url: String,
+    relay: Arc<Mutex<Option<Relay>>>,
+    /// The methods of the requests.
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Detour {
+    /// Begins before the server at `address`; `refusal` is the answer to PATCH requests if it is not the server's.
+    fn before(address: String, refusal: Option<&'static str>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/whip", listener.local_addr().unwrap());
+        let (relay, requests) = (Arc::default(), Arc::default());
+        let detour = Self { url, relay: Arc::clone(&relay), requests: Arc::clone(&requests) };
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let mut client = client.unwrap();
+                let request = message(&mut client);
+                let method = request.split(' ').next().unwrap().to_owned();
+                requests.lock().unwrap().push(method.clone());
+                let answer = match (refusal, &*method) {
+                    (Some(refusal), "PATCH") => refusal.to_owned(),
+                    (_, "POST") => {
+                        let answer = exchange(&address, &edit(&request, |offer| without(offer)));
+                        edit(&answer, |answer| redirect(answer, &relay))
+                    }
+                    _ => exchange(&address, &request),
+                };
+                client.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        detour
+    }
+
+    fn count(&self, method: &str) -> usize {
+        self.requests.lock().unwrap().iter().filter(|it| *it == method).count()
+    }
+
+    /// Ends the path.
+    fn cut(&self) {
+        drop(self.relay.lock().unwrap().take().unwrap());
+    }
+}
+
+/// Reads a request or a response.
+fn message(from: &mut TcpStream) -> String {
+    let (mut octets, mut more) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = from.read(&mut more).unwrap();
+        octets.extend(&more[..read]);
+        let text = text(&octets);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            assert!(read > 0, "{text}");
+            continue;
+        };
+        let field = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+        });
+        if read == 0 || body.len() >= field.unwrap_or(0) {
+            return text;
+        }
+    }
+}
+
+fn exchange(address: &str, request: &str) -> String {
+    let mut server = TcpStream::connect(address).unwrap();
+    server.write_all(request.as_bytes()).unwrap();
+    message(&mut server)
+}
+
+/// Changes the body of a message.
+fn edit(message: &str, change: impl Fn(&str) -> String) -> String {
+    let (head, body) = message.split_once("\r\n\r\n").unwrap();
+    let body = change(body);
+    let is_other = |line: &&str| !line.to_ascii_lowercase().starts_with("content-length:");
+    let head: Vec<_> = head.lines().filter(is_other).collect();
+    format!("{}\r\nContent-Length: {}\r\n\r\n{body}", head.join("\r\n"), body.len())
+}
+
+/// Leaves the addresses out of a description.
+fn without(description: &str) -> String {
+    let is_kept = |line: &&str| !line.starts_with("a=candidate:") && *line != "a=end-of-candidates";
+    let lines = description.lines().filter(is_kept);
+    lines.map(|line| format!("{line}\r\n")).collect()
+}
+
+/// Puts the address of a relay in place of those of an answer.
+fn redirect(answer: &str, place: &Mutex<Option<Relay>>) -> String {
+    let candidate = answer.lines().find(|line| line.starts_with("a=candidate:"));
+    let port: u16 = candidate.unwrap().split(' ').nth(5).unwrap().parse().unwrap();
+    let relay = Relay::to(([127, 0, 0, 1], port).into()).start().unwrap();
+    let port = relay.address().port();
+    *place.lock().unwrap() = Some(relay);
+    let candidate = format!("a=candidate:1 1 udp 2130706431 127.0.0.1 {port} typ host\r\na=mid:");
+    without(answer).replacen("a=mid:", &candidate, 1)
+}
+
+/// Starts a server, and a publisher whose only path to it is a detour.
+fn publishing(refusal: Option<&'static str>) -> (RunningProgram, String, Detour, RunningProgram) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut server = RunningProgram::of(&mut rushes(&["serve", "--http", &address]));
+    server.wait_for("in a browser");
+    let detour = Detour::before(address.clone(), refusal);
+    let film = media(FILM);
+    let arguments = ["send", &film, "--fps", "30", "--loop", "0", "--whip", &detour.url];
+    let mut publisher = RunningProgram::of(&mut rushes(&arguments));
+    publisher.wait_for("publishing to");
+    (server, address, detour, publisher)
+}
+
+#[test]
+fn a_publisher_goes_on_over_another_path() {
+    let (_server, address, detour, mut publisher) = publishing(None);
+    detour.cut();
+    publisher.wait_for("the server does not answer: looking for another path");
+    publisher.wait_for("the server answers again");
+    assert_eq!((detour.count("POST"), detour.count("PATCH")), (1, 1));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("played.264");
+    let (url, file) = (format!("http://{address}/whep"), file.to_str().unwrap());
+    let played = ["recv", "--whep", &url, "-o", file, "--duration", "2s", "--json"];
+    let played = rushes(&played).args(["--idle-timeout", "10s"]).output().unwrap();
+    assert!(played.status.success(), "{}", text(&played.stderr));
+    assert_eq!(json(&played)["received"]["frames_dropped"], 0);
+    interrupt(&publisher.child);
+    let (status, said) = publisher.end();
+    assert!(status.success() && !said.contains("cannot look"), "{status} {said}");
+    assert_eq!(detour.count("DELETE"), 1);
+}
+
+#[test]
+fn a_server_that_does_not_restart_is_asked_once() {
+    let refusal = "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n";
+    let (_server, _address, detour, mut publisher) = publishing(Some(refusal));
+    detour.cut();
+    publisher.wait_for("cannot look for another path: the server does not take");
+    // It waits further: the path may come back.
+    interrupt(&publisher.child);
+    publisher.end();
+    assert_eq!((detour.count("POST"), detour.count("PATCH")), (1, 1));
+}
