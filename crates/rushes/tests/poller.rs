@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::UdpSocket;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -375,18 +375,25 @@ fn a_thread_may_pull_another_stream_of_a_port_that_is_polled() {
     let (mut senders, mut receivers) = pairs_on_one_port(2);
     let mut own = receivers.remove(0);
     let mut poller = poller_of(receivers);
+    // The numbers of frames pulled by both.
+    let pulled = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let counts = pulled.clone();
     let puller = thread::spawn(move || {
         for n in 0..500_u32 {
             let frame = own.pull_frame(LONG).unwrap().expect("a frame");
             assert_eq!(frame[..], n.to_be_bytes());
+            counts[0].store(n + 1, Relaxed);
         }
     });
+    let counts = pulled.clone();
     let pusher = thread::spawn(move || {
         for n in 0..500_u32 {
             for sender in &mut senders {
                 sender.push_frame(&n.to_be_bytes(), None).unwrap();
             }
-            if n % 50 == 0 {
+            // The socket's buffer has room for what both are behind.
+            let end = Instant::now() + LONG;
+            while counts.iter().any(|count| count.load(Relaxed) + 100 < n) && Instant::now() < end {
                 thread::sleep(MILLISECOND);
             }
         }
@@ -395,6 +402,7 @@ fn a_thread_may_pull_another_stream_of_a_port_that_is_polled() {
     for n in 0..500_u32 {
         let (token, frame) = poller.pull(LONG).unwrap().expect("a frame");
         assert_eq!((token, &frame[..]), (0, &n.to_be_bytes()[..]));
+        pulled[1].store(n + 1, Relaxed);
     }
     puller.join().unwrap();
     pusher.join().unwrap();
@@ -610,6 +618,109 @@ fn a_hook_that_panics_is_called_no_more_and_the_others_are() {
     let of_third: Vec<_> = seen.iter().filter(|(n, _)| *n == 3).collect();
     assert_eq!(of_third, [&(3, 0)]);
     drop(hooks);
+}
+
+#[test]
+fn a_function_for_events_that_panics_does_not_stop_the_hooks_of_others() {
+    let _alone = alone();
+    // Streams of one port share a thread.
+    let (mut senders, mut receivers) = pairs_on_one_port(4);
+    receivers[0].on_event(|_| panic!("the function of this test fails on purpose"));
+    let (give, take) = std::sync::mpsc::channel();
+    let hook = |(n, receiver): (usize, StreamReceiver)| {
+        let give = give.clone();
+        receiver.on_frame(move |frame| give.send((n, frame[0])).unwrap()).unwrap()
+    };
+    let hooks: Vec<_> = receivers.into_iter().enumerate().map(hook).collect();
+    // The first frame of the first stream is lost with the event that its source has joined.
+    senders[0].push_frame(&[9], None).unwrap();
+    for round in 0..3_u8 {
+        for sender in &mut senders {
+            sender.push_frame(&[round], None).unwrap();
+        }
+        let mut seen = HashSet::new();
+        while !(1..4).all(|n| seen.contains(&(n, round))) {
+            seen.insert(take.recv_timeout(LONG).expect("a frame"));
+        }
+    }
+    drop(hooks);
+}
+
+#[test]
+fn a_function_for_reports_that_panics_does_not_stop_the_hooks_of_others() {
+    let _alone = alone();
+    let session = session();
+    let (mut from, mut to) = (0, 0);
+    let pair = |n| {
+        let stream = || session.stream(Codec::Generic).rtcp_mux(true);
+        let receiver = receiver_of(stream().remote_ssrc(Ssrc(n)).local_port(to));
+        to = receiver.local_address().port();
+        let sender = stream().ssrc(Ssrc(n)).local_port(from).remote_port(to);
+        let sender = sender_of(sender.remote_ssrc(Ssrc(n + 100)));
+        from = sender.local_address().port();
+        (sender, receiver)
+    };
+    let (mut senders, receivers): (Vec<_>, Vec<_>) = (1..=4).map(pair).unzip();
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut tell = Some(tell);
+    receivers[0].rtcp().on_event(move |_| {
+        tell.take().into_iter().for_each(|tell| tell.send(()).unwrap());
+        panic!("the function of this test fails on purpose");
+    });
+    let (give, take) = std::sync::mpsc::channel();
+    let hook = |(n, receiver): (usize, StreamReceiver)| {
+        let give = give.clone();
+        receiver.on_frame(move |frame| give.send((n, frame[0])).unwrap()).unwrap()
+    };
+    let hooks: Vec<_> = receivers.into_iter().enumerate().map(hook).collect();
+    // With the first frame goes a report.
+    senders[0].push_frame(&[9], None).unwrap();
+    told.recv_timeout(LONG).unwrap();
+    for round in 0..3_u8 {
+        for sender in &mut senders {
+            sender.push_frame(&[round], None).unwrap();
+        }
+        let mut seen = HashSet::new();
+        while !(0..4).all(|n| seen.contains(&(n, round))) {
+            seen.insert(take.recv_timeout(LONG).expect("a frame"));
+        }
+    }
+    drop(hooks);
+}
+
+#[test]
+fn a_pushing_thread_reads_requests_while_the_hook_of_its_stream_runs() {
+    let _alone = alone();
+    let session = session();
+    let stream = || session.stream(Codec::H264).feedback(true);
+    let mut monitor = receiver_of(stream());
+    let camera = stream().remote_port(monitor.local_address().port()).probation(1);
+    let (mut camera, heard) = camera.pacing(Pacing::Off).open().unwrap().split().unwrap();
+    let mut caller = sender_of(stream().remote_port(camera.local_address().port()));
+    let (tell, told) = std::sync::mpsc::channel();
+    let (release, blocked) = std::sync::mpsc::channel::<()>();
+    let hook = heard.on_frame(move |_| {
+        tell.send(()).unwrap();
+        let _ = blocked.recv();
+    });
+    let unit = b"\0\0\0\x01\x65slice";
+    caller.push_frame(unit, None).unwrap();
+    told.recv_timeout(LONG).unwrap();
+    camera.push_frame(unit, None).unwrap();
+    assert!(monitor.pull_frame(LONG).unwrap().is_some());
+    monitor.rtcp().request_key_frame(KeyFrameRequest::PictureLoss).unwrap();
+    let end = Instant::now() + LONG;
+    let mut is_answered = false;
+    while !is_answered {
+        assert!(Instant::now() < end, "the request was not read");
+        camera.push_frame(unit, None).unwrap();
+        let _ = monitor.pull_frame(MILLISECOND).unwrap();
+        while let Some(event) = camera.rtcp().poll_event() {
+            is_answered |= matches!(event, ControlEvent::KeyFrameRequested { .. });
+        }
+    }
+    drop(release);
+    drop(hook);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rushes::net::NetError;
 use rushes::{Error, Frame, Poller};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::task::coop::poll_proceed;
 
 /// The frames of all streams of a [`Poller`], each with its stream's token; it never ends.
 ///
@@ -61,8 +62,11 @@ impl Frames {
     /// # Errors
     /// As [`Poller::pull`].
     pub fn poll_pull(&mut self, context: &mut Context<'_>) -> Poll<Result<(u64, Frame), Error>> {
+        // Frames may wait all the time, and other tasks of the thread want their turn, too.
+        let budget = ready!(poll_proceed(context));
         loop {
             if let Some(found) = self.poller.get_mut().pull(Duration::ZERO)? {
+                budget.made_progress();
                 return Poll::Ready(Ok(found));
             }
             let guard = ready!(self.poller.poll_read_ready_mut(context));
@@ -70,6 +74,7 @@ impl Frames {
             // What arrives between this pull and the end of readiness makes the descriptor ready anew.
             let pulled = guard.get_inner_mut().pull(Duration::ZERO)?;
             if let Some(found) = pulled {
+                budget.made_progress();
                 return Poll::Ready(Ok(found));
             }
             guard.clear_ready();

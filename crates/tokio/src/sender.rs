@@ -37,8 +37,9 @@ impl FrameSender {
 
     /// Sends one frame; see [`StreamSender::push_frame`]. Ends when the kernel has accepted all of it.
     ///
-    /// If the future is dropped, the frame is sent nevertheless, and its error is lost. The next call waits
-    /// for its end first. The frame is copied if it is spread over time.
+    /// If the future is dropped while the frame is being sent, it is sent nevertheless, and its error is lost. The
+    /// next call waits for its end first: dropped while it waits for the frame before, its own is not sent. The
+    /// frame is copied if it is spread over time.
     ///
     /// # Errors
     /// As [`StreamSender::push_frame`]; [`Error::SendingStopped`] if the runtime has ended.

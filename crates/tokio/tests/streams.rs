@@ -4,6 +4,9 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -116,6 +119,30 @@ async fn a_frame_that_is_spread_over_time_blocks_no_other_task() {
     sender.push(b"second", None).await.unwrap();
     assert_eq!(next(&mut frames).await.1[..], first[..]);
     assert_eq!(next(&mut frames).await.1[..], b"second"[..]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn frames_that_wait_all_the_time_leave_other_tasks_their_turn() {
+    let (session, mut poller) = (session(), Poller::new().unwrap());
+    let mut senders = Vec::new();
+    for token in 0..40 {
+        let receiver = session.stream(Codec::Generic).rtcp(false).probation(1).open().unwrap();
+        let port = receiver.local_address().port();
+        poller.add(receiver.split().unwrap().1, token).unwrap();
+        let sender = session.stream(Codec::Generic).rtcp(false).remote_port(port).open().unwrap();
+        senders.push(sender.split().unwrap().0);
+    }
+    for round in 0..10_u8 {
+        senders.iter_mut().for_each(|sender| sender.push_frame(&[round], None).unwrap());
+    }
+    let mut frames = Frames::new(poller).unwrap();
+    let had_a_turn = Arc::new(AtomicBool::new(false));
+    let other = had_a_turn.clone();
+    tokio::spawn(async move { other.store(true, Relaxed) });
+    for _ in 0..400 {
+        frames.next().await.unwrap();
+    }
+    assert!(had_a_turn.load(Relaxed));
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -242,8 +242,7 @@ impl FrameBuilder {
         }
     }
 
-    /// If units are delivered one by one, marks the unit just delivered as the last of a packet
-    /// with a marker bit.
+    /// If units are delivered one by one, marks the unit just delivered as the last of a packet with a marker bit.
     pub(super) fn mark_unit(&mut self) {
         if let Some(last) = self.ready.back_mut().filter(|_| self.per_unit) {
             last.marker = true;
@@ -360,8 +359,7 @@ impl FrameBuilder {
         self.len = end;
     }
 
-    /// Makes room for a frame of `end` octets. The memory is doubled, but does not exceed the
-    /// maximum size of a frame.
+    /// Makes room for a frame of `end` octets. The memory is doubled, but does not exceed the maximum size of a frame.
     #[inline]
     fn reserve(&mut self, end: usize) {
         if end > self.data.capacity() {
@@ -665,6 +663,11 @@ impl FrameBuilder {
     /// Returns the octets of memory in finished frames not yet removed.
     pub fn ready_len(&self) -> usize {
         self.ready_len + self.packed.as_ref().map_or(0, PackedFrames::octets)
+    }
+
+    /// Returns the octets of memory in the largest of them, if they are delivered one by one.
+    pub(crate) fn largest_ready(&self) -> usize {
+        self.ready.iter().map(Frame::memory).max().unwrap_or(0)
     }
 
     /// Returns the number of frames delivered so far.

@@ -242,6 +242,10 @@ impl Inbound {
         self.builder.ready_len()
     }
 
+    pub(super) fn largest_ready(&self) -> usize {
+        self.builder.largest_ready()
+    }
+
     /// Returns the octets of all frames delivered.
     pub(super) fn delivered_octets(&self) -> u64 {
         self.builder.delivered_octets()

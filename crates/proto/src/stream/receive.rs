@@ -323,6 +323,12 @@ impl Receiver {
             + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
     }
 
+    /// Returns the octets of memory in the largest finished frame that waits for
+    /// [`poll_frame`](Self::poll_frame). Takes time in proportion to the frames.
+    pub fn largest_ready(&self) -> usize {
+        self.sources.iter().map(Inbound::largest_ready).max().unwrap_or(0)
+    }
+
     /// Returns the statistics of the reception so far.
     pub fn statistics(&self) -> ReceiveStatistics {
         let Ended { frames, frames_dropped, repairs, .. } = &self.ended;

@@ -119,8 +119,9 @@ impl Poller {
     /// Adds the receiving half of a stream. [`pull`](Self::pull) returns its frames with `token`, any number
     /// that no other stream of the poller has.
     ///
-    /// The setting [`spin`](crate::StreamBuilder::spin) has no effect here. The poller keeps the half until it is [removed](Self::remove) or the poller is dropped. Functions for
-    /// events and errors that were set before are called on the thread that pulls.
+    /// The setting [`spin`](crate::StreamBuilder::spin) has no effect here. The poller keeps the half until it is
+    /// [removed](Self::remove) or the poller is dropped. Functions for events and errors that were set before are
+    /// called on the thread that pulls.
     ///
     /// # Errors
     /// [`Error::TokenTaken`], or [`Error::Net`] if the system refuses to watch another socket; the half is
@@ -133,8 +134,8 @@ impl Poller {
     /// Adds a stream that only sends: its reports and requests are read and answered by
     /// [`pull`](Self::pull), which gives no frame of it. When its last half is dropped it leaves the poller.
     ///
-    /// Not needed for a stream whose receiving half was added. Pushing such a stream then makes no system call
-    /// to look for reports, so `pull` must be called again and again, a few times a second at least.
+    /// Not needed for a stream whose receiving half was added. Pushing such a stream makes no system call to
+    /// look for reports within 20 ms of a `pull` that has read some, so `pull` should be called again and again.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -215,7 +216,8 @@ impl Poller {
     }
 
     /// Returns how long [`pull`](Self::pull) has nothing to do if no packet arrives; zero if it has now, and
-    /// `None` for ever. Each pull may change it.
+    /// `None` for ever. Each pull may change it. Elsewhere than on Linux it is a millisecond at most while there
+    /// are streams, since only a pull shows what has arrived.
     pub fn timeout(&self) -> Option<Duration> {
         self.streams.due().map(|due| due.saturating_duration_since(Instant::now()))
     }

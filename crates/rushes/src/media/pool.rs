@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use std::{mem, thread};
@@ -183,7 +183,7 @@ impl Pool {
         });
         // Added first: the thread ends as soon as it finds no stream.
         self.workers.push(worker.clone());
-        if let Err(error) = worker.spawn(0) {
+        if let Err(error) = worker.spawn(None) {
             self.workers.pop();
             return Err(error);
         }
@@ -216,13 +216,30 @@ fn watch() {
 }
 
 impl Worker {
-    fn spawn(self: &Arc<Self>, turn: u32) -> Result<(), Error> {
+    /// Starts the worker's thread, or one that takes the place of that which has been in a hook since `stuck`.
+    fn spawn(self: &Arc<Self>, stuck: Option<u64>) -> Result<(), Error> {
         let worker = self.clone();
         let spawned = thread::Builder::new().name("rushes-hooks".to_owned()).spawn(move || {
             IS_WORKER.set(true);
-            worker.run(turn);
+            let turn = match stuck {
+                None => Some(0),
+                Some(since) => worker.take_over(since),
+            };
+            let Some(turn) = turn else { return };
+            // A function for events, errors or reports that panics must not end the others' thread. The
+            // panic was reported.
+            while catch_unwind(AssertUnwindSafe(|| worker.run(turn))).is_err() {
+                lock(&worker.streams).note_all();
+            }
         });
         spawned.map(drop).map_err(Error::Thread)
+    }
+
+    /// Ends the turn of the thread that has been in a hook since `since`; returns the next turn, or `None` if
+    /// the hook has returned.
+    fn take_over(&self, since: u64) -> Option<u32> {
+        self.since.compare_exchange(since, 0, AcqRel, Relaxed).ok()?;
+        Some(self.turn.fetch_add(1, AcqRel) + 1)
     }
 
     fn replace_if_stuck(self: &Arc<Self>) {
@@ -232,11 +249,8 @@ impl Worker {
         if !is_stuck || self.hooks.load(Relaxed) < 2 {
             return;
         }
-        if self.since.compare_exchange(since, 0, AcqRel, Relaxed).is_ok() {
-            let turn = self.turn.fetch_add(1, AcqRel) + 1;
-            if let Err(error) = self.spawn(turn) {
-                tracing::warn!(%error, "a hook does not return, and delays others");
-            }
+        if let Err(error) = self.spawn(Some(since)) {
+            tracing::warn!(%error, "a hook does not return, and delays others");
         }
     }
 
@@ -398,7 +412,12 @@ impl Drop for PooledHook {
         lock(&worker.orders).remove.push(call.clone());
         worker.changes.interrupt();
         let is_worker = IS_WORKER.get();
-        if is_worker && let Ok(mut streams) = worker.streams.try_lock() {
+        let streams = match is_worker.then(|| worker.streams.try_lock()) {
+            Some(Ok(streams)) => Some(streams),
+            Some(Err(TryLockError::Poisoned(poisoned))) => Some(poisoned.into_inner()),
+            Some(Err(TryLockError::WouldBlock)) | None => None,
+        };
+        if let Some(mut streams) = streams {
             // Within a hook of the same thread, which cannot do it meanwhile.
             let gone = worker.obey(&mut streams);
             drop(streams);

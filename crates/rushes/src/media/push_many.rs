@@ -120,7 +120,8 @@ impl FramePusher {
     /// Sends the frames; returns the places in `frames` of those that were not sent, and why, which is what
     /// [`push_frame`](StreamSender::push_frame) would have returned. The others were accepted by the kernel.
     ///
-    /// RTCP is looked at once for each port, and not at all for ports that a [`Poller`](crate::Poller) reads.
+    /// RTCP is looked at once for each port; for a port that a [`Poller`](crate::Poller) reads, only if that
+    /// has not done so for 20 ms.
     /// While a send buffer is full, the call waits for as long as the first stream of the port
     /// [allows](crate::StreamBuilder::send_timeout), in all.
     #[must_use = "frames that were not sent are returned"]
@@ -167,14 +168,15 @@ impl FramePusher {
 
     /// Sends what was collected, all of one port.
     fn flush(&mut self, frames: &mut [FramePush<'_>], failed: &mut Vec<(usize, Error)>) {
-        let Some((index, _)) = self.collected.frames.first() else { return };
-        let port = frames[*index].port().clone();
-        let timeout = frames[*index].stream.attached.outbox().timeout();
-        let queue = self.queue.get_or_insert_with(|| port.socket().send_queue());
-        self.collected.send(&port, queue, timeout, |index, error| {
-            skip_number(&mut frames[index]);
-            failed.push((index, error.into()));
-        });
+        if let Some((index, _)) = self.collected.frames.first() {
+            let port = frames[*index].port().clone();
+            let timeout = frames[*index].stream.attached.outbox().timeout();
+            let queue = self.queue.get_or_insert_with(|| port.socket().send_queue());
+            self.collected.send(&port, queue, timeout, |index, error| {
+                skip_number(&mut frames[index]);
+                failed.push((index, error.into()));
+            });
+        }
         for index in self.collected.first.drain(..) {
             let attached = &frames[index].stream.attached;
             attached.port.serve_now(attached.inbox());
@@ -186,6 +188,10 @@ impl FramePusher {
 impl Collected {
     /// Adds the packets of a frame.
     fn add(&mut self, push: &mut FramePush<'_>, place: &Place) -> Result<(), Error> {
+        // Where the peer is may change at any time.
+        let Some(to) = place.to else {
+            return push.stream.push_frame(push.frame, push.timestamp);
+        };
         let StreamSender { attached, pacer, .. } = &mut *push.stream;
         let (port, reporter, now) = (&attached.port, &attached.reporter, Instant::now());
         let entered = reporter.span.enter();
@@ -220,7 +226,7 @@ impl Collected {
         }
         drop(outgoing);
         let packets = self.lengths.len() - before;
-        if let Some(to) = place.to.filter(|_| packets > 0) {
+        if packets > 0 {
             match self.runs.last_mut() {
                 Some((last, datagrams)) if *last == to => *datagrams += packets,
                 _ => self.runs.push((to, packets)),
@@ -234,6 +240,7 @@ impl Collected {
         drop(state);
         if let Some(event) = key_event {
             reporter.note_key_event(event);
+            port.stream_due_at(&reporter.inbox, now);
         }
         drop(entered);
         Ok(())

@@ -119,8 +119,9 @@ impl StreamReceiver {
     /// and reports run on these threads, too, and should return soon: no thread takes over for them. A stream
     /// that [spins](crate::StreamBuilder::spin) gets a thread of its own.
     ///
-    /// A hook that panics is not called again. Dropping another stream's `Hook` within a hook waits for a call in
-    /// progress, but its port may be closed a moment later.
+    /// A hook that panics is not called again, nor is a function for reports. One for events or errors is, and the
+    /// frame that came with the event is lost. The hooks of other streams go on. Dropping another stream's `Hook`
+    /// within a hook waits for a call in progress, but its port may be closed a moment later.
     ///
     /// # Errors
     /// [`Error::Thread`] if a thread cannot be started, [`Error::Net`] if it cannot wait for streams.

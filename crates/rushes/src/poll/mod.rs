@@ -33,6 +33,12 @@ const BATCH_LEN: usize = 4;
 /// Pause of a port after a socket error, which may be temporary.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);
 
+/// Whether the system says which sockets are ready; elsewhere all of them are read.
+const IS_READINESS_KNOWN: bool = cfg!(target_os = "linux");
+
+/// The interval at which they are read then.
+const READ_INTERVAL: Duration = Duration::from_millis(1);
+
 /// The interval at which a lasting error is reported.
 const ERROR_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -229,6 +235,17 @@ impl<S: Source> Streams<S> {
         self.free.push(key);
     }
 
+    /// Looks at every stream and port again, after a panic of an application's function in between.
+    pub(crate) fn note_all(&self) {
+        for slot in &self.slots {
+            match slot {
+                Slot::Port(slot) => slot.watch.note(),
+                Slot::Stream(slot) => slot.watch.note(),
+                Slot::Free => {}
+            }
+        }
+    }
+
     /// Removes and returns a stream that has left by itself, if there is one.
     pub(crate) fn take_gone(&mut self) -> Option<S> {
         self.gone.pop()
@@ -352,16 +369,16 @@ impl<S: Source> Streams<S> {
         let mut found = std::mem::take(&mut self.found);
         let waited = self.set.wait(&mut found, until);
         self.changes.take(&mut self.round);
-        if found.woken {
-            self.descriptor.is_readable.store(false, Relaxed);
-        }
+        // Even if the wake-up was not among what was found: a further one does no harm, but one that is
+        // missing does, in a loop that is told of changes only.
+        self.descriptor.is_readable.store(false, Relaxed);
         for key in &found.failed {
             if let Some(port) = self.port((key >> 1) as u32) {
                 port.settle_errors(key & 1 == 1);
             }
         }
-        self.has_more = !found.ready.is_empty();
-        let mut any = !self.has_more;
+        self.has_more = IS_READINESS_KNOWN && !found.ready.is_empty();
+        let mut any = found.ready.is_empty();
         for key in &found.ready {
             any |= self.read_port((key >> 1) as u32, key & 1 == 1);
         }
@@ -442,7 +459,12 @@ impl<S: Source> Streams<S> {
     /// Returns when [`pull`](Self::pull) has something to do even if no packet arrives; in the past if it
     /// has something to do now.
     pub(crate) fn due(&self) -> Option<Instant> {
-        if self.is_idle() { self.schedule.first() } else { Some(Instant::now()) }
+        let now = Instant::now();
+        if !self.is_idle() {
+            return Some(now);
+        }
+        let read = (!IS_READINESS_KNOWN && !self.ports.is_empty()).then(|| now + READ_INTERVAL);
+        earlier(self.schedule.first(), read)
     }
 
     /// Returns the set, whose descriptor shows from now on when there is something to do.

@@ -15,6 +15,9 @@ use crate::lock::lock;
 /// The interval at which a thread that only pushes polls the port.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
+/// The same on a port that a poller reads: its thread may be in a hook, or in a push that waits.
+const POLL_INTERVAL_WATCHED: Duration = Duration::from_millis(20);
+
 /// Maximum number of reads of the socket for RTCP in one poll, a few datagrams each time.
 const READS_MAX: usize = 8;
 
@@ -113,13 +116,20 @@ impl Port {
             // The lock is not held: a hook may open or close streams.
             drop(all);
             let mut due = reports.serve(self, now);
-            if dispatch {
-                reports.dispatch();
-            } else if reports.has_events() {
+            if !dispatch && reports.has_events() {
                 due = earlier(due, Some(now));
             }
             all = lock(&self.reports);
             all.note_served((place, &reports), nanos, due.map(|due| self.nanos(due)));
+            self.note_due(&all);
+            drop(all);
+            // After the stream is due again, since a hook may panic.
+            if dispatch {
+                reports.dispatch();
+            }
+            // Also dropped without the lock: this may be the last handle of a hook that owns other streams.
+            drop(reports);
+            all = lock(&self.reports);
         }
         self.note_due(&all);
     }
@@ -149,7 +159,7 @@ impl Port {
     }
 
     /// Reads pending RTCP and sends due reports, for a thread that only pushes. Reads at most once
-    /// a millisecond.
+    /// a millisecond, and on a port that a poller reads only what it has left for 20 ms.
     pub(crate) fn poll(&self) {
         self.poll_and(true);
     }
@@ -166,10 +176,10 @@ impl Port {
         }
         let now = Instant::now();
         // A poller reads whatever arrives between frames, but cannot if its thread is sending one.
-        let reads = !dispatch || !self.watches().are_any();
-        if reads
-            && let Ok(mut state) = self.read_state.try_lock()
-            && now.saturating_duration_since(state.polled) >= POLL_INTERVAL
+        let is_left_to_poller = dispatch && self.watches().are_any();
+        let interval = if is_left_to_poller { POLL_INTERVAL_WATCHED } else { POLL_INTERVAL };
+        if let Ok(mut state) = self.read_state.try_lock()
+            && now.saturating_duration_since(state.polled) >= interval
         {
             state.polled = now;
             let outcome = self.read_pending(&mut state, now);

@@ -18,7 +18,7 @@ use crate::lock::lock;
 const CONTROL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Maximum bytes of finished frames that a stream's own reader has not pulled. Beyond it, another
-/// stream's reader drops datagrams for the stream.
+/// stream's reader drops datagrams for the stream, unless these are no more than two frames.
 const UNCOLLECTED_MAX: usize = 64 << 20;
 
 /// Maximum number of datagrams passed to a stream at once.
@@ -121,10 +121,14 @@ impl Port {
             self.read_control(&mut state.control)?;
         }
         if !media {
+            state.polled = Instant::now();
             return Ok(0);
         }
         let datagrams = self.socket.receive(&mut state.arena, self.epoch, None)?;
         let now = datagrams.read_at();
+        if control || self.is_muxed() {
+            state.polled = now;
+        }
         Ok(self.distribute(None, now, datagrams))
     }
 
@@ -323,11 +327,18 @@ impl<'i, 'd> Run<'i, 'd> {
         if len == 0 {
             return;
         }
-        if !self.is_own && receiver.ready_octets() > UNCOLLECTED_MAX {
+        if !self.is_own && is_uncollected(receiver) {
             inbox.note_uncollected(len);
             return;
         }
         receiver.handle_datagrams(self.receipt, *from, &mut self.datagrams[..len]);
         inbox.watches().note();
     }
+}
+
+/// Returns whether too many finished frames of a stream were not pulled.
+#[inline]
+fn is_uncollected(receiver: &Receiver) -> bool {
+    let octets = receiver.ready_octets();
+    octets > UNCOLLECTED_MAX && octets > 2 * receiver.largest_ready()
 }

@@ -20,14 +20,15 @@ use super::{Port, Reports};
 /// Number of streams up to which all of them get every datagram.
 const ALL_MAX: usize = 8;
 
-/// Maximum number of streams that get one datagram, on a port with more.
+/// Maximum number of streams that get one datagram because it names them, on a port with more.
 const TARGETS_MAX: usize = 64;
 
 /// Maximum number of streams that are remembered for one SSRC.
 const OF_SSRC_MAX: usize = 64;
 
-/// Number of streams that get a datagram which concerns none of them, as far as is known: the next ones
-/// in turn. The first report of a peer that sends no media may have to be repeated.
+/// Number of streams that get a datagram which concerns none of them, as far as is known, or which those
+/// that it concerns refuse: first such as send to its address, then the next ones in turn. The first report
+/// of a peer that sends no media may have to be repeated.
 const CONTACTS_MAX: usize = 32;
 
 /// The time of something that is not due.
@@ -41,6 +42,8 @@ struct Entry {
     due: u64,
     /// The SSRCs by which it is found.
     ssrcs: Vec<Ssrc>,
+    /// The addresses of its peer, as far as they are configured.
+    addresses: Vec<SocketAddr>,
     /// The number of the last datagram for which it was chosen.
     chosen: u64,
 }
@@ -64,6 +67,7 @@ pub(super) struct Reporters {
     live: BTreeSet<usize>,
     /// Those that an SSRC concerns.
     by_ssrc: HashMap<Ssrc, Vec<usize>>,
+    by_address: BTreeSet<(SocketAddr, usize)>,
     /// When each is due that is due at all.
     due: BTreeSet<(u64, usize)>,
     /// When the protocol beside RTP is due.
@@ -72,6 +76,7 @@ pub(super) struct Reporters {
     number: u64,
     chosen: Vec<usize>,
     named: Vec<Ssrc>,
+    addresses: Vec<SocketAddr>,
     /// The place from which streams get datagrams that concern none.
     next_contact: usize,
 }
@@ -83,11 +88,13 @@ impl Default for Reporters {
             free: Vec::new(),
             live: BTreeSet::new(),
             by_ssrc: HashMap::new(),
+            by_address: BTreeSet::new(),
             due: BTreeSet::new(),
             side_due: NEVER,
             number: 0,
             chosen: Vec::new(),
             named: Vec::new(),
+            addresses: Vec::new(),
             next_contact: 0,
         }
     }
@@ -100,7 +107,8 @@ impl Reporters {
             self.entries.push(None);
             self.entries.len() - 1
         });
-        let entry = Entry { reports, due: NEVER, ssrcs: Vec::new(), chosen: 0 };
+        let (ssrcs, addresses) = (Vec::new(), Vec::new());
+        let entry = Entry { reports, due: NEVER, ssrcs, addresses, chosen: 0 };
         self.entries[place] = Some(entry);
         self.live.insert(place);
         self.index(place);
@@ -115,6 +123,9 @@ impl Reporters {
         self.free.push(place);
         for ssrc in entry.ssrcs {
             self.forget(ssrc, place);
+        }
+        for address in entry.addresses {
+            self.by_address.remove(&(address, place));
         }
     }
 
@@ -167,36 +178,86 @@ impl Reporters {
         if are_few {
             self.chosen.extend(&self.live);
         } else {
-            self.choose_named(|named| add_named(arrived.datagram, named));
+            let mut named = self.take_named();
+            add_named(arrived.datagram, &mut named);
+            self.choose(named);
         }
-        if self.chosen.is_empty() {
+        let is_accepted = self.pass_from(0, arrived, are_few);
+        // Streams whose peers have the same SSRC have keys of their own.
+        if !is_accepted && !are_few {
+            let passed = self.chosen.len();
             self.contact(arrived);
-        }
-        let mut n = 0;
-        // What an encrypted datagram names is known when a stream has decrypted it.
-        while let Some(place) = self.chosen.get(n).copied() {
-            n += 1;
-            self.pass(place, arrived, are_few);
+            self.pass_from(passed, arrived, are_few);
         }
     }
 
-    /// Passes a datagram to the next streams in turn: it is perhaps the first of their peer.
+    /// Passes a datagram to the chosen streams from the `n`th on; returns whether any has accepted it.
+    fn pass_from(&mut self, mut n: usize, arrived: Arrived<'_>, are_few: bool) -> bool {
+        let mut is_accepted = false;
+        // What an encrypted datagram names is known when a stream has decrypted it.
+        while let Some(place) = self.chosen.get(n).copied() {
+            n += 1;
+            is_accepted |= self.pass(place, arrived, are_few).is_some();
+        }
+        is_accepted
+    }
+
+    /// Passes a datagram to the streams of its address in turn, or if none accepts it, to all in turn: it
+    /// is perhaps the first of their peer.
     fn contact(&mut self, arrived: Arrived<'_>) {
+        // They have turns of their own, without a state for each address: another start each time.
+        let spread = self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let start = spread as usize % self.entries.len().max(1);
+        let (is_accepted, _) = self.contact_each(arrived, start, |all, from| {
+            let of_address = |places| all.by_address.range(places).next().map(|(_, place)| *place);
+            let next = of_address((arrived.from, from)..=(arrived.from, usize::MAX));
+            next.or_else(|| of_address((arrived.from, 0)..=(arrived.from, usize::MAX)))
+        });
+        if !is_accepted {
+            let (_, end) = self.contact_each(arrived, self.next_contact, |all, from| {
+                all.live.range(from..).next().or_else(|| all.live.first()).copied()
+            });
+            self.next_contact = end;
+        }
+    }
+
+    /// Passes a datagram to streams, until one that is secured accepts it: to that which `next` returns for
+    /// `from`, then for the place after it, and so on. Returns whether any has accepted it, and the place
+    /// after the last one.
+    fn contact_each(
+        &mut self,
+        arrived: Arrived<'_>,
+        mut from: usize,
+        next: impl Fn(&Self, usize) -> Option<usize>,
+    ) -> (bool, usize) {
+        let mut is_accepted = false;
         for _ in 0..CONTACTS_MAX.min(self.live.len()) {
-            let next = self.live.range(self.next_contact..).next().or_else(|| self.live.first());
-            let Some(place) = next.copied() else { return };
-            self.next_contact = place + 1;
-            if self.mark(place) && self.pass(place, arrived, false) == Some(true) {
-                return;
+            let Some(place) = next(self, from) else { break };
+            from = place + 1;
+            if !self.mark(place) {
+                continue;
+            }
+            let outcome = self.pass(place, arrived, false);
+            is_accepted |= outcome.is_some();
+            if outcome == Some(true) {
+                break;
             }
         }
+        (is_accepted, from)
     }
 
     /// Passes a datagram to one stream; returns whether the stream is secured if it has accepted it.
     fn pass(&mut self, place: usize, arrived: Arrived<'_>, are_few: bool) -> Option<bool> {
         let reports = self.entries.get(place)?.as_ref()?.reports.clone();
         let Arrived { port, now, from, datagram } = arrived;
-        let is_accepted = reports.handle_datagram(port, now, from, datagram);
+        let (mut is_secured, mut named) = (false, self.take_named());
+        let is_accepted = reports.handle_datagram(port, now, from, datagram, &mut |clear| {
+            is_secured = true;
+            if !are_few {
+                add_named(clear, &mut named);
+            }
+        });
+        self.choose(named);
         if is_accepted || reports.has_events() {
             self.set_due(place, 0);
         }
@@ -204,23 +265,18 @@ impl Reporters {
             return None;
         }
         self.index(place);
-        let mut is_secured = false;
-        if !are_few {
-            self.choose_named(|named| {
-                reports.with_decrypted(&mut |clear| {
-                    is_secured = true;
-                    add_named(clear, named);
-                });
-            });
-        }
         Some(is_secured)
     }
 
-    /// Chooses the streams that the SSRCs which `name` adds to an empty list concern.
-    fn choose_named(&mut self, name: impl FnOnce(&mut Vec<Ssrc>)) {
+    /// Returns an empty list, for [`choose`](Self::choose).
+    fn take_named(&mut self) -> Vec<Ssrc> {
         let mut named = std::mem::take(&mut self.named);
         named.clear();
-        name(&mut named);
+        named
+    }
+
+    /// Chooses the streams that these SSRCs concern.
+    fn choose(&mut self, named: Vec<Ssrc>) {
         for ssrc in &named {
             let Some(places) = self.by_ssrc.get(ssrc) else { continue };
             for place in places {
@@ -240,11 +296,28 @@ impl Reporters {
         std::mem::replace(&mut entry.chosen, self.number) != self.number
     }
 
-    /// Notes the SSRCs that concern a stream now.
+    /// Notes the SSRCs that concern a stream now, and the addresses of its peer.
     fn index(&mut self, place: usize) {
         let Some(Some(entry)) = self.entries.get_mut(place) else { return };
-        let mut now = std::mem::take(&mut self.named);
+        let mut now = std::mem::take(&mut self.addresses);
         now.clear();
+        entry.reports.add_addresses(&mut now);
+        now.sort_unstable();
+        now.dedup();
+        if now != entry.addresses {
+            let before = std::mem::replace(&mut entry.addresses, now.clone());
+            for address in before {
+                self.by_address.remove(&(address, place));
+            }
+            self.by_address.extend(now.iter().map(|address| (*address, place)));
+        }
+        self.addresses = now;
+        self.index_ssrcs(place);
+    }
+
+    fn index_ssrcs(&mut self, place: usize) {
+        let mut now = self.take_named();
+        let Some(Some(entry)) = self.entries.get_mut(place) else { return };
         entry.reports.add_ssrcs(&mut now);
         now.sort_unstable();
         now.dedup();
@@ -252,17 +325,26 @@ impl Reporters {
             self.named = now;
             return;
         }
-        let before = std::mem::replace(&mut entry.ssrcs, now.clone());
+        let before = std::mem::take(&mut entry.ssrcs);
         for ssrc in before.iter().filter(|ssrc| now.binary_search(ssrc).is_err()) {
             self.forget(*ssrc, place);
         }
-        for ssrc in now.iter().filter(|ssrc| before.binary_search(ssrc).is_err()) {
-            let places = self.by_ssrc.entry(*ssrc).or_default();
-            if places.len() < OF_SSRC_MAX {
-                places.push(place);
-            }
+        // Where there is no room, the next call tries again.
+        now.retain(|ssrc| before.binary_search(ssrc).is_ok() || self.remember(*ssrc, place));
+        if let Some(Some(entry)) = self.entries.get_mut(place) {
+            entry.ssrcs.clone_from(&now);
         }
         self.named = now;
+    }
+
+    /// Notes that an SSRC concerns a stream; `false` if it concerns too many others.
+    fn remember(&mut self, ssrc: Ssrc, place: usize) -> bool {
+        let places = self.by_ssrc.entry(ssrc).or_default();
+        let has_room = places.len() < OF_SSRC_MAX;
+        if has_room {
+            places.push(place);
+        }
+        has_room
     }
 
     fn forget(&mut self, ssrc: Ssrc, place: usize) {
@@ -277,6 +359,8 @@ impl Reporters {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
 
     use rushes_net::{SocketOptions, UdpSocket};
     use rushes_proto::payload::generic::Generic;
@@ -296,15 +380,26 @@ mod tests {
         /// Those that report to it.
         known: Mutex<Vec<Ssrc>>,
         datagrams: Mutex<usize>,
+        peer: Mutex<Option<SocketAddr>>,
+        refuses: AtomicBool,
     }
 
     impl Reports for Counting {
-        fn handle_datagram(&self, _: &Port, _: Instant, _: SocketAddr, _: &[u8]) -> bool {
+        fn handle_datagram(
+            &self,
+            _: &Port,
+            _: Instant,
+            _: SocketAddr,
+            _: &[u8],
+            _: &mut dyn FnMut(&[u8]),
+        ) -> bool {
             *lock(&self.datagrams) += 1;
-            true
+            !self.refuses.load(Relaxed)
         }
 
-        fn with_decrypted(&self, _: &mut dyn FnMut(&[u8])) {}
+        fn add_addresses(&self, addresses: &mut Vec<SocketAddr>) {
+            addresses.extend(*lock(&self.peer));
+        }
 
         fn add_ssrcs(&self, ssrcs: &mut Vec<Ssrc>) {
             ssrcs.push(self.own);
@@ -341,7 +436,14 @@ mod tests {
             let receiver = Receiver::new(Arc::new(Generic::default()), config).unwrap();
             let inbox = port.add(None, receiver).unwrap();
             let own = Ssrc(n as u32);
-            Arc::new(Counting { inbox, own, known: Mutex::default(), datagrams: Mutex::default() })
+            Arc::new(Counting {
+                inbox,
+                own,
+                known: Mutex::default(),
+                datagrams: Mutex::default(),
+                peer: Mutex::default(),
+                refuses: AtomicBool::new(false),
+            })
         };
         let all: Vec<_> = (0..count).map(stream).collect();
         for stream in &all {
@@ -409,6 +511,107 @@ mod tests {
         assert_eq!(report(&port, &mut all, 5000, None).len(), OF_SSRC_MAX);
         (0..1000).for_each(|n| all.0.remove(n));
         assert!(all.0.by_ssrc.is_empty() && all.0.due.is_empty() && all.0.live.is_empty());
+    }
+
+    #[test]
+    fn a_stream_that_found_no_room_is_known_when_there_is() {
+        let port = port();
+        let mut all = streams(&port, OF_SSRC_MAX + 1);
+        all.1.iter().for_each(|stream| lock(&stream.known).push(Ssrc(5000)));
+        (0..=OF_SSRC_MAX).for_each(|n| all.0.index(n));
+        assert!(!report(&port, &mut all, 5000, None).contains(&OF_SSRC_MAX));
+        all.0.remove(0);
+        all.0.index(OF_SSRC_MAX);
+        assert!(report(&port, &mut all, 5000, None).contains(&OF_SSRC_MAX));
+    }
+
+    #[test]
+    fn a_datagram_that_its_streams_refuse_is_offered_to_others() {
+        let port = port();
+        let mut all = streams(&port, 20);
+        all.1.iter().for_each(|stream| stream.refuses.store(true, Relaxed));
+        lock(&all.1[3].known).push(Ssrc(5000));
+        all.0.index(3);
+        assert_eq!(report(&port, &mut all, 5000, None).len(), 20);
+        all.1[3].refuses.store(false, Relaxed);
+        assert_eq!(report(&port, &mut all, 5000, None), [3]);
+    }
+
+    #[test]
+    fn the_first_datagram_of_an_address_reaches_the_streams_that_send_there() {
+        let port = port();
+        let mut all = streams(&port, 1000);
+        *lock(&all.1[700].peer) = Some(SocketAddr::from(([127, 0, 0, 1], 9)));
+        all.0.index(700);
+        assert_eq!(report(&port, &mut all, 5000, None), [700]);
+        all.1[700].refuses.store(true, Relaxed);
+        assert!(report(&port, &mut all, 5000, None).len() > 1);
+        *lock(&all.1[700].peer) = None;
+        all.0.index(700);
+        assert!(all.0.by_address.is_empty());
+    }
+
+    /// A stream that leaves while its reports are being sent, as if another thread had closed it.
+    #[derive(Debug)]
+    struct Leaving {
+        port: Arc<Port>,
+        inbox: Arc<Inbox>,
+        could_lock: Arc<AtomicBool>,
+    }
+
+    impl Drop for Leaving {
+        fn drop(&mut self) {
+            self.could_lock.store(self.port.reports.try_lock().is_ok(), Relaxed);
+        }
+    }
+
+    impl Reports for Leaving {
+        fn handle_datagram(
+            &self,
+            _: &Port,
+            _: Instant,
+            _: SocketAddr,
+            _: &[u8],
+            _: &mut dyn FnMut(&[u8]),
+        ) -> bool {
+            false
+        }
+
+        fn add_ssrcs(&self, _: &mut Vec<Ssrc>) {}
+
+        fn add_addresses(&self, _: &mut Vec<SocketAddr>) {}
+
+        fn inbox(&self) -> &Inbox {
+            &self.inbox
+        }
+
+        fn serve(&self, port: &Port, _: Instant) -> Option<Instant> {
+            lock(&port.reports).remove(self.inbox.place()?);
+            None
+        }
+
+        fn has_events(&self) -> bool {
+            false
+        }
+
+        fn dispatch(&self) {}
+    }
+
+    #[test]
+    fn the_last_handle_of_a_stream_is_dropped_without_the_lock() {
+        let port = Arc::new(port());
+        let config = ReceiverConfig::new(PayloadType::GENERIC, ClockRate::VIDEO);
+        let receiver = Receiver::new(Arc::new(Generic::default()), config).unwrap();
+        let inbox = port.add(None, receiver).unwrap();
+        let could_lock = Arc::new(AtomicBool::new(false));
+        let leaving = Leaving { port: port.clone(), inbox, could_lock: could_lock.clone() };
+        let leaving: Arc<dyn Reports> = Arc::new(leaving);
+        let place = lock(&port.reports).add(leaving.clone());
+        leaving.inbox().set_place(place);
+        drop(leaving);
+        port.due_at(port.epoch());
+        port.serve(Instant::now());
+        assert!(could_lock.load(Relaxed));
     }
 
     #[test]

@@ -10,17 +10,23 @@ use super::{Inbox, Port};
 
 /// The RTCP of one stream.
 pub(crate) trait Reports: Send + Sync + fmt::Debug {
-    /// Handles a datagram of RTCP; returns whether it was accepted.
-    fn handle_datagram(&self, port: &Port, now: Instant, from: SocketAddr, datagram: &[u8])
-    -> bool;
-
-    /// Calls `read` with the last datagram that was accepted, as it was before its protection; does
-    /// nothing if datagrams are not protected.
-    fn with_decrypted(&self, read: &mut dyn FnMut(&[u8]));
+    /// Handles a datagram of RTCP; returns whether it was accepted. If it was, and datagrams are protected,
+    /// `read` is called with the datagram as it was before its protection; it must not call the stream.
+    fn handle_datagram(
+        &self,
+        port: &Port,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &[u8],
+        read: &mut dyn FnMut(&[u8]),
+    ) -> bool;
 
     /// Adds the SSRCs that concern the stream: its own, those of the media that it receives, and those of
     /// peers that report on its media.
     fn add_ssrcs(&self, ssrcs: &mut Vec<Ssrc>);
+
+    /// Adds the addresses to which the stream sends media and reports, as far as they are configured.
+    fn add_addresses(&self, addresses: &mut Vec<SocketAddr>);
 
     /// Returns the receiving half of the stream, which keeps the stream's place on the port.
     fn inbox(&self) -> &Inbox;

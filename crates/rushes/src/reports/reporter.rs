@@ -92,6 +92,7 @@ impl Reports for Reporter {
         now: Instant,
         from: SocketAddr,
         datagram: &[u8],
+        read: &mut dyn FnMut(&[u8]),
     ) -> bool {
         let _entered = self.span.enter();
         let mut state = self.state();
@@ -111,8 +112,13 @@ impl Reports for Reporter {
         participant.note_sent(now, &self.outbox.media());
         if let Err(error) = participant.handle_datagram(now, Some(from), datagram) {
             tracing::debug!(%error, %from, "a datagram is not RTCP");
+            // One that it was refused, at most once a second.
+            while let Some(event) = participant.poll_event() {
+                self.note(port, Some(from), event);
+            }
             return false;
         }
+        participant.decrypted().into_iter().for_each(read);
         if let Some(ssrc) = sender(datagram) {
             self.inbox.lock().handle_report(now, ssrc, from.ip(), None);
         }
@@ -157,13 +163,6 @@ impl Reports for Reporter {
         true
     }
 
-    fn with_decrypted(&self, read: &mut dyn FnMut(&[u8])) {
-        let state = self.state();
-        if let Some(clear) = state.participant.as_ref().and_then(Participant::decrypted) {
-            read(clear);
-        }
-    }
-
     fn add_ssrcs(&self, ssrcs: &mut Vec<Ssrc>) {
         ssrcs.extend(self.inbox.named());
         ssrcs.push(self.outbox.ssrc());
@@ -173,6 +172,11 @@ impl Reports for Reporter {
             ssrcs.extend(participant.retransmission_ssrc());
             ssrcs.extend(participant.reporters());
         }
+    }
+
+    fn add_addresses(&self, addresses: &mut Vec<SocketAddr>) {
+        addresses.extend(&self.config.to);
+        addresses.extend(self.outbox.destinations().addresses());
     }
 
     fn inbox(&self) -> &Inbox {
