@@ -66,17 +66,15 @@ pub struct Version {
 }
 
 impl Version {
-    /// The first version whose structures are known here; the one of Debian 12.
-    pub const FIRST: Self = Self { major: 1, minor: 3, patch: 0 };
+    /// The first and second parts of the versions whose structures were compared with those here: they
+    /// agree in all that is used. 1.3 is the one of Debian 12.
+    pub const KNOWN: [(u8, u8); 4] = [(1, 3), (1, 4), (1, 5), (2, 0)];
 
-    /// The first version above [`FIRST`](Self::FIRST) whose structures are not known here.
-    pub const END: Self = Self { major: 3, minor: 0, patch: 0 };
-
-    /// Returns whether the structures of this version are known here: those of 1.3 to 2.0 agree in
-    /// all that is used.
+    /// Returns whether the structures of this version are known here, as those of the versions
+    /// [`KNOWN`](Self::KNOWN).
     #[must_use]
     pub fn is_known(self) -> bool {
-        (Self::FIRST..Self::END).contains(&self)
+        Self::KNOWN.contains(&(self.major, self.minor))
     }
 }
 
@@ -97,7 +95,7 @@ pub enum Unavailable {
     #[error("ipsec-mb is not installed. Try: apt install libipsec-mb1")]
     NotFound,
     /// The library has a version whose structures are not known here.
-    #[error("ipsec-mb {0} is not known: {first} to below {end} are", first = Version::FIRST, end = Version::END)]
+    #[error("ipsec-mb {0} is not known: 1.3, 1.4, 1.5 and 2.0 are")]
     Version(Version),
     /// The processor lacks VAES, VPCLMULQDQ or AVX-512, without which the library is not faster.
     #[error("this processor has no vector AES with AVX-512")]
@@ -105,7 +103,7 @@ pub enum Unavailable {
     /// The library was built without the option that erases keys from registers and stacks.
     #[error("this build of ipsec-mb does not erase keys (SAFE_DATA)")]
     Erasure,
-    /// The library refused to start.
+    /// The library refused to start, or its test of itself has failed.
     #[error("ipsec-mb could not be started")]
     Refused,
 }
@@ -119,9 +117,12 @@ mod tests {
         let version = |major, minor, patch| Version { major, minor, patch };
         let known = [version(1, 3, 0), version(1, 5, 9), version(2, 0, 2)];
         assert!(known.into_iter().all(Version::is_known));
-        let unknown = [version(1, 2, 9), version(0, 55, 0), version(3, 0, 0)];
-        assert!(!unknown.into_iter().any(Version::is_known));
+        let unknown = [(1, 2, 9), (0, 55, 0), (1, 6, 0), (2, 1, 0), (3, 0, 0)];
+        assert!(!unknown.into_iter().any(|(a, b, c)| version(a, b, c).is_known()));
         let text = Unavailable::Version(version(1, 2, 1)).to_string();
-        assert_eq!(text, "ipsec-mb 1.2.1 is not known: 1.3.0 to below 3.0.0 are");
+        let known = Version::KNOWN.map(|(major, minor)| format!("{major}.{minor}"));
+        let (last, others) = known.split_last().unwrap();
+        let known = format!("{} and {last}", others.join(", "));
+        assert_eq!(text, format!("ipsec-mb 1.2.1 is not known: {known} are"));
     }
 }

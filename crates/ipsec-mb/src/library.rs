@@ -23,6 +23,9 @@ const PROCESSOR: u64 = 0b11_1111_1000_0000;
 /// `IMB_FEATURE_SAFE_DATA`: keys are erased from registers and stacks.
 const ERASES: u64 = 1 << 14;
 
+/// `IMB_FEATURE_SELF_TEST` and `_PASS`: the library tests itself when it starts, and has passed.
+const SELF_TEST: [u64; 2] = [1 << 20, 1 << 21];
+
 /// `IMB_CIPHER_CNTR`.
 const COUNTER_MODE: u32 = 2;
 
@@ -104,8 +107,9 @@ const _: () = {
 
 /// Expressions of C about the header, and what they must be equal to.
 #[doc(hidden)]
-pub const LAYOUT: [(&str, usize); 27] = [
+pub const LAYOUT: [(&str, usize); 30] = [
     ("offsetof(IMB_MGR, features)", offset_of!(Manager, features)),
+    ("offsetof(IMB_MGR, imb_errno)", offset_of!(Manager, error)),
     ("offsetof(IMB_MGR, keyexp_128)", offset_of!(Manager, expand_key)),
     ("offsetof(IMB_MGR, gcm128_enc)", offset_of!(Manager, gcm_encrypt)),
     ("offsetof(IMB_MGR, gcm128_dec)", offset_of!(Manager, gcm_decrypt)),
@@ -129,6 +133,8 @@ pub const LAYOUT: [(&str, usize); 27] = [
     ("IMB_DIR_ENCRYPT", ENCRYPT as usize),
     ("IMB_AUTH_NULL", NO_HASH as usize),
     ("IMB_FEATURE_SAFE_DATA", ERASES as usize),
+    ("IMB_FEATURE_SELF_TEST", SELF_TEST[0] as usize),
+    ("IMB_FEATURE_SELF_TEST_PASS", SELF_TEST[1] as usize),
     ("(IMB_FEATURE_AVX512_SKX | IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ)", PROCESSOR as usize),
     ("sizeof(IMB_JOB) <= 256", 1),
     ("sizeof(struct gcm_key_data) <= 2048 && sizeof(struct gcm_context_data) <= 128", 1),
@@ -205,8 +211,20 @@ impl Library {
         self.version
     }
 
+    /// Loads the library by the first name under which its version is known.
     fn load() -> Result<Self, Unavailable> {
-        let handle = NAMES.into_iter().find_map(open).ok_or(Unavailable::NotFound)?;
+        let mut outcome = Err(Unavailable::NotFound);
+        for handle in NAMES.into_iter().filter_map(open) {
+            outcome = Self::start(handle);
+            if !matches!(outcome, Err(Unavailable::Version(_))) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Checks the library `handle`, and takes its functions.
+    fn start(handle: NonNull<c_void>) -> Result<Self, Unavailable> {
         let find = |name| symbol(handle, name).ok_or(Unavailable::NotFound);
         let version = find(c"imb_get_version")?;
         // SAFETY: the library declares `unsigned imb_get_version(void)`.
@@ -290,13 +308,17 @@ struct OwnManager {
 }
 
 impl OwnManager {
+    /// Starts a manager; `None` if there is no memory for it, or it reports an error.
     fn new(lifecycle: Lifecycle) -> Option<Self> {
         // SAFETY: no flags; the function returns null or a new manager.
         let manager = NonNull::new(unsafe { (lifecycle.allocate)(0) })?;
         let mut arch = 0;
         // SAFETY: the manager is new and ours, and the other pointer is to an integer of C.
         unsafe { (lifecycle.start)(manager.as_ptr(), &raw mut arch) };
-        Some(Self { manager, lifecycle })
+        let own = Self { manager, lifecycle };
+        let Manager { error, features, .. } = *own.head();
+        let [is_tested, has_passed] = SELF_TEST.map(|bit| features & bit != 0);
+        (error == 0 && (has_passed || !is_tested)).then_some(own)
     }
 
     fn head(&self) -> &Manager {

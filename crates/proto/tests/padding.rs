@@ -16,10 +16,11 @@ use proptest::prelude::*;
 use rushes_proto::payload::Delivery;
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::repair::fec::{DecoderLimits, FecFormat};
-use rushes_proto::rtp::Packet;
+use rushes_proto::rtp::{ExtensionKind, ExtensionMap, Packet};
 use rushes_proto::srtp::{Policy, Protector, Suite, Unprotector};
 use rushes_proto::stream::{
-    FecReception, FecSending, ReceiverConfig, Retransmission, Sender, SenderConfig,
+    FecReception, FecSending, FrameElements, Placement, ReceiverConfig, Retransmission, Sender,
+    SenderConfig,
 };
 use rushes_proto::{Batch, FrameRate, PayloadType, RtpTimestamp, SequenceNumber, Ssrc};
 use world::{Kind, Listener, PAYLOAD_TYPE, SSRC, Seeded, Source};
@@ -29,6 +30,8 @@ const KINDS: [Kind; 5] =
 
 const SUITES: [Option<Suite>; 3] =
     [None, Some(Suite::AesCm128HmacSha1_80), Some(Suite::AeadAes128Gcm)];
+
+const PLACES: [Placement; 3] = [Placement::First, Placement::Last, Placement::Every];
 
 const RTX: (PayloadType, Ssrc) = (PayloadType::GENERIC, Ssrc(77));
 
@@ -152,6 +155,34 @@ proptest! {
         let statistics = padded.statistics();
         prop_assert!(per_mille > 0 || statistics.padding_octets == 0);
         prop_assert_eq!(statistics.payload_octets, listener.receiver.statistics().payload_octets);
+    }
+
+    #[test]
+    fn header_extensions_that_few_packets_have_allow_no_more_padding(
+        kind in prop::sample::select(&KINDS[..]), lens in lens(), limit in 600..1500_usize,
+        per_mille in 0..200_u16, seed in any::<u64>(), mid in "[a-z]{0,20}",
+        elements in vec((prop::sample::select(&PLACES[..]), 1..4_u8, 1..80_usize), 0..4),
+    ) {
+        let map = (1..4).fold(ExtensionMap::default(), |map, id| map.with_own(id).unwrap());
+        let map = map.with(ExtensionKind::Mid, 200).unwrap();
+        let map = map.with(ExtensionKind::TransportSequence, 201).unwrap();
+        let elements = elements.into_iter().fold(FrameElements::default(), |all, (place, id, len)| {
+            all.with(place, id, vec![7; len])
+        });
+        let source = source(kind, &lens, &mut Seeded(seed));
+        let sent = [0, per_mille].map(|per_mille| {
+            let sender = sender(kind, limit, None).with_padding_limit(per_mille);
+            let mid = Some(&mid[..]).filter(|mid| !mid.is_empty());
+            let mut sender = sender.with_extensions(map).with_names(mid, None).unwrap();
+            let (mut batch, mut octets) = (Batch::new(), 0);
+            let mut outgoing = sender.push_with(&source.frame, None, None, &elements).unwrap();
+            while outgoing.fill(&mut batch) {
+                octets += batch.bytes().len();
+            }
+            octets
+        });
+        let added = sent[1] - sent[0];
+        prop_assert!(added * 1000 <= sent[0] * usize::from(per_mille), "{added} to {}", sent[0]);
     }
 
     #[test]

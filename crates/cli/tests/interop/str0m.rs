@@ -22,25 +22,40 @@ const FILES: [(Codec, &str); 4] = [
     (Codec::H264, "avc_cif_60f_baseline.264"),
 ];
 
-/// Returns the peer, which is built once. Without its crates, prints a message and returns `None`.
+/// Returns the peer, which is built once. Where its crates cannot be fetched, prints a message and
+/// returns `None`; if it then cannot be built, the test fails.
 fn peer() -> Option<&'static Path> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/str0m/Cargo.toml");
+        cargo(&["fetch", "--target", &host()])?;
         // The workspace's folder already has most of what it depends on.
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-        let built = Command::new(cargo)
-            .args(["build", "--quiet", "--locked", "--manifest-path"])
-            .args([&source, Path::new("--target-dir"), &target])
-            .output();
-        match built {
-            Ok(output) if output.status.success() => Ok(target.join("debug/str0m-peer")),
-            Ok(output) => Err(format!("str0m: {}", String::from_utf8_lossy(&output.stderr))),
-            Err(error) => Err(format!("cargo: {error}")),
-        }
+        let built = cargo(&["build", "--target-dir", target.to_str().unwrap()]);
+        built.unwrap_or_else(|why| panic!("{why}"));
+        Ok(target.join("debug/str0m-peer"))
     };
     BUILT.get_or_init(build).as_deref().inspect_err(|reason| skipped::not_here(reason)).ok()
+}
+
+/// Lets cargo do something with the peer's crates.
+fn cargo(arguments: &[&str]) -> Result<(), String> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/str0m/Cargo.toml");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let output = Command::new(cargo)
+        .args(arguments)
+        .args(["--quiet", "--locked", "--manifest-path"])
+        .arg(manifest)
+        .output()
+        .map_err(|error| format!("cargo: {error}"))?;
+    let why = || format!("str0m: {}", String::from_utf8_lossy(&output.stderr));
+    if output.status.success() { Ok(()) } else { Err(why()) }
+}
+
+/// Returns the name of this platform.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().into()
 }
 
 /// Starts the peer on a free port, and returns it with the URL of its server.

@@ -7,6 +7,7 @@ use super::elements::ReceivedElements;
 use super::error::PayloadError;
 use super::frame::Frame;
 use super::layers::Layers;
+use super::len_hint::LenHint;
 use super::packed::PackedFrames;
 use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
@@ -67,10 +68,6 @@ impl Default for FrameSettings {
 
 /// Octets before each NAL unit in either framing.
 const PREFIX_LEN: usize = 4;
-
-/// Octets from which frames are large: the pool must be [told](FramePool::keep_two_now) to keep their
-/// memory.
-const LARGE_LEN: usize = 8 << 20;
 
 /// Assembles the frames of one source.
 ///
@@ -136,7 +133,7 @@ pub struct FrameBuilder {
     packed: Option<PackedFrames>,
     ready_before_packet: usize,
     ready_len: usize,
-    len_hint: usize,
+    len_hint: LenHint,
     delivered: u64,
     delivered_octets: u64,
     dropped: u64,
@@ -152,8 +149,9 @@ impl FrameBuilder {
             (nal_units && settings.delivery == Delivery::Unit) || format.has_one_packet_frames();
         let is_packed = settings.packed && format.has_one_packet_frames();
         let coverage = format.placement().map(Coverage::new);
+        let mut len_hint = LenHint::new(pool.clone());
         if let Some(coverage) = &coverage {
-            pool.keep_two(coverage.frame_len().min(settings.frame_len_max));
+            len_hint.note(coverage.frame_len().min(settings.frame_len_max));
         }
         Self {
             settings,
@@ -185,7 +183,7 @@ impl FrameBuilder {
             packed: is_packed.then(PackedFrames::new),
             ready_before_packet: 0,
             ready_len: 0,
-            len_hint: 0,
+            len_hint,
             delivered: 0,
             delivered_octets: 0,
             dropped: 0,
@@ -320,7 +318,7 @@ impl FrameBuilder {
     pub fn open_unit(&mut self) {
         self.abandon_unit();
         if self.data.capacity() == 0 {
-            self.data = self.pool.take(self.len_hint);
+            self.data = self.pool.take(self.len_hint.get());
         }
         self.open_unit = Some(self.len);
         if self.prefixed {
@@ -662,7 +660,7 @@ impl FrameBuilder {
 
     /// Returns the octets of memory in finished frames not yet removed.
     pub fn ready_len(&self) -> usize {
-        self.ready_len + self.packed.as_ref().map_or(0, PackedFrames::octets)
+        self.ready_len + self.packed.as_ref().map_or(0, PackedFrames::memory)
     }
 
     /// Returns the octets of memory in the largest of them, if they are delivered one by one.
@@ -773,22 +771,17 @@ impl FrameBuilder {
         self.clear_data();
     }
 
-    /// Notes the octets of a frame. The hint decreases slowly, so that the buffer is also large enough for
-    /// an occasional large frame among small ones.
+    /// Notes the octets of a frame.
     fn note_len(&mut self, len: usize) {
-        let before = self.len_hint;
         self.peak = 0;
-        self.len_hint = len.max(before - before / 16);
-        if self.len_hint.max(before) > LARGE_LEN && self.len_hint != before {
-            self.pool.keep_two_now(self.len_hint);
-        }
+        self.len_hint.note(len);
     }
 
     /// Empties the buffer, and returns it to the pool if it is much too large for current frames:
     /// after one huge frame, its memory must not stay in use, nor may later frames be copied twice.
     fn clear_data(&mut self) {
         self.len = 0;
-        if self.data.capacity() >= 4 * self.len_hint.max(64) {
+        if self.data.capacity() >= 4 * self.len_hint.get().max(64) {
             self.pool.give(std::mem::take(&mut self.data));
         }
     }

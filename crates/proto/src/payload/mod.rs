@@ -28,6 +28,7 @@ mod interleaver;
 mod join;
 mod layers;
 mod layout;
+mod len_hint;
 #[cfg(test)]
 mod naive;
 pub mod nal;
@@ -187,8 +188,11 @@ pub struct PaddingLimit {
     /// Octets of padding and of the headers of additional packets, in thousandths of the octets of all
     /// datagrams without them. With 0 there is no padding.
     pub per_mille: u16,
-    /// Octets of a datagram beside its payload.
+    /// The octets that every datagram has at least beside its payload.
     pub header_len: usize,
+    /// The octets that an additional datagram has beside its payload. It is neither the first nor the
+    /// last of its frame, so it has only those header extensions that are for every packet.
+    pub more_header_len: usize,
 }
 
 /// The RTP header fields and the arrival of a payload.

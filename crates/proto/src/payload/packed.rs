@@ -32,6 +32,11 @@ impl PackedFrames {
         self.octets.len()
     }
 
+    /// Returns the octets of memory that the frames take, with their places.
+    pub(crate) fn memory(&self) -> usize {
+        self.octets.len() + size_of_val(&self.ends[..])
+    }
+
     /// Returns the frames, in the order of their arrival.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());

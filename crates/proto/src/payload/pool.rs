@@ -24,6 +24,8 @@ struct Kept {
     octets: usize,
     octets_max: usize,
     buffers: usize,
+    /// The octets of the large frames of each source that has such.
+    large: Vec<usize>,
 }
 
 impl FramePool {
@@ -50,16 +52,16 @@ impl FramePool {
         Vec::with_capacity(len)
     }
 
-    /// Makes the pool keep two buffers of `len` octets, the length of all frames.
-    pub(crate) fn keep_two(&self, len: usize) {
+    /// Notes that the largest frames of a source have `now` octets, and not `before` any more; `None` if
+    /// they are not large. The pool keeps two buffers for the largest frames of all sources, up to the
+    /// next power of two, and frees those beyond. There is always room for 32 MiB.
+    pub(super) fn change_large(&self, before: Option<usize>, now: Option<usize>) {
         let mut kept = self.lock();
-        kept.octets_max = kept.octets_max.max(len.saturating_mul(2));
-    }
-
-    /// Makes the pool keep two buffers for frames of `len` octets, the length of the largest ones at
-    /// present, and frees those beyond. There is always room for 32 MiB.
-    pub(crate) fn keep_two_now(&self, len: usize) {
-        let mut kept = self.lock();
+        if let Some(n) = kept.large.iter().position(|len| Some(*len) == before) {
+            kept.large.swap_remove(n);
+        }
+        kept.large.extend(now);
+        let len = kept.large.iter().copied().max().unwrap_or(0);
         let two = len.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
         kept.octets_max = two.max(KEPT_OCTETS_MAX);
         while kept.octets > kept.octets_max
@@ -105,6 +107,12 @@ impl FramePool {
         }
     }
 
+    /// Returns the octets of all buffers.
+    #[cfg(test)]
+    pub(super) fn kept_octets(&self) -> usize {
+        self.lock().octets
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
         // Every change leaves the lists consistent, so a poisoned lock does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -118,6 +126,7 @@ impl Default for Kept {
             octets: 0,
             octets_max: KEPT_OCTETS_MAX,
             buffers: 0,
+            large: Vec::new(),
         }
     }
 }
@@ -146,7 +155,7 @@ mod tests {
     #[test]
     fn buffers_of_one_length_are_used_again_however_large() {
         let (pool, len) = (FramePool::new(), KEPT_OCTETS_MAX + 1);
-        pool.keep_two(len);
+        pool.change_large(None, Some(len));
         let places = [(); 2].map(|()| pool.take_whole(len)).map(|buffer| {
             assert_eq!(buffer.len(), len);
             let place = buffer.as_ptr() as usize;
@@ -164,13 +173,13 @@ mod tests {
     #[test]
     fn large_buffers_are_kept_only_while_frames_are_large() {
         let (pool, len) = (FramePool::new(), KEPT_OCTETS_MAX + 1);
-        pool.keep_two_now(len);
+        pool.change_large(None, Some(len));
         // Room for two, up to the next power of two.
         for _ in 0..5 {
             pool.give(Vec::with_capacity(len));
         }
         assert_eq!(pool.lock().buffers, 3);
-        pool.keep_two_now(1 << 20);
+        pool.change_large(Some(len), None);
         let kept = pool.lock();
         assert_eq!((kept.buffers, kept.octets), (0, 0));
     }

@@ -133,7 +133,7 @@ impl Planner {
                     (least, octets + least * self.head_len)
                 }
             };
-            let header_len = self.head_len as usize + self.padding.header_len;
+            let header_len = self.head_len as usize + self.padding.more_header_len;
             added += (packets.saturating_sub(least) as usize * header_len) as u64;
             octets += u64::from(len) + (least as usize * self.padding.header_len) as u64;
             if n > 0 && self.allows(added, octets) {
@@ -195,7 +195,7 @@ mod tests {
     const HEAD_LEN: u32 = 3;
 
     fn planner(limit: u32, per_mille: u16) -> Planner {
-        let padding = PaddingLimit { per_mille, header_len: 12 };
+        let padding = PaddingLimit { per_mille, header_len: 12, more_header_len: 12 };
         Planner { limit, head_len: HEAD_LEN, padding }
     }
 

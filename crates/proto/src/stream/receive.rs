@@ -48,8 +48,8 @@ const EVENTS_MAX: usize = 256;
 /// [`ReceiverConfig`] bounds the memory: a window and one unfinished frame per source, and
 /// [`memory_max`](ReceiverConfig::memory_max) for all sources together. Besides these the receiver
 /// keeps a decoder per source if there are [repair packets](ReceiverConfig::fec), within its limits,
-/// up to 32 MiB of free buffers for reuse (or two of the largest frames, in formats whose frames all have
-/// one length), and finished frames until the caller drains them.
+/// up to 32 MiB of free buffers for reuse (or, while a source has frames of more than 8 MiB, room for two
+/// of the largest, up to the next power of two), and finished frames until the caller drains them.
 pub struct Receiver {
     pub(super) format: Arc<dyn PayloadFormat>,
     pub(super) config: ReceiverConfig,
@@ -318,7 +318,7 @@ impl Receiver {
     /// [`poll_frame`](Self::poll_frame).
     pub fn ready_octets(&self) -> usize {
         let orphans: usize = self.orphans.iter().map(|frame| frame.len()).sum();
-        self.packed_orphans.octets()
+        self.packed_orphans.memory()
             + orphans
             + self.sources.iter().map(Inbound::ready_octets).sum::<usize>()
     }

@@ -22,6 +22,7 @@ use super::send_fec::SendFec;
 use super::stats::SendStatistics;
 use crate::batch::Batch;
 use crate::payload::{Fragment, FrameError, Packetiser, PaddingLimit, TemporalLayers};
+use crate::repair::fec::red;
 use crate::repair::{History, Refusal, rtx};
 use crate::rtp::{CaptureTime, ExtensionMap, HEADER_LEN, Header, Packet};
 use crate::seq::{ExtendedSequence, SequenceNumber};
@@ -373,9 +374,7 @@ impl Sender {
         }
         self.set_elements(capture, elements)?;
         let limit = self.payload_len_max();
-        let header_len = HEADER_LEN + self.elements_len() + self.trailer_len();
-        let per_mille = self.padding_per_mille;
-        self.packetiser.set_padding_limit(PaddingLimit { per_mille, header_len });
+        self.packetiser.set_padding_limit(self.padding_limit());
         self.packetiser.start(frame, limit)?;
         if let Some(timestamp) = timestamp {
             self.clock_base = timestamp;
@@ -413,6 +412,19 @@ impl Sender {
     /// [`FrameError`] if no frame could be sent.
     pub fn check(&self) -> Result<(), FrameError> {
         self.packetiser.check(self.payload_len_max())
+    }
+
+    /// Returns how much the packetiser may add to the frame whose elements are set.
+    fn padding_limit(&self) -> PaddingLimit {
+        let per_mille = self.padding_per_mille;
+        if per_mille == 0 {
+            return PaddingLimit::default();
+        }
+        let red_len = if self.red().is_some() { red::HEADER_LEN } else { 0 };
+        let fixed_len = HEADER_LEN + red_len + self.trailer_len();
+        let [first, middle, last] = self.elements_len_of_each();
+        let header_len = fixed_len + first.min(middle).min(last);
+        PaddingLimit { per_mille, header_len, more_header_len: fixed_len + middle }
     }
 
     /// Returns the maximum octets of a payload in the next packets.

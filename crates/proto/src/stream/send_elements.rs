@@ -149,6 +149,17 @@ impl SendElements {
         padded(self.own_len() + capture_len + self.frame.len_max(self.form))
     }
 
+    /// Returns the octets of the header extension of a packet at this place of the frame, with its
+    /// introduction and without a capture time.
+    pub(super) fn len_at(&self, place: (bool, bool)) -> usize {
+        let head_len = self.form.head_len();
+        let mut len = self.times_len();
+        let names = self.names(Stream::Media).filter(|name| !self.frame.has(name.id, place));
+        names.for_each(|name| len += head_len + name.data.len());
+        self.frame.for_each(self.map, place, |element| len += head_len + element.data.len());
+        padded(len)
+    }
+
     /// Returns the octets of a header extension of a packet for repair, with its introduction.
     pub(super) fn repair_len(&self) -> usize {
         padded(self.own_len())
@@ -164,8 +175,14 @@ impl SendElements {
         let rid = of(ExtensionKind::Rid, self.rid.len());
         of(ExtensionKind::Mid, self.mid.len())
             + rid.max(of(ExtensionKind::RepairedRid, self.rid.len()))
-            + of(ExtensionKind::AbsSendTime, if self.has_send_time() { 3 } else { 0 })
-            + of(ExtensionKind::TransportSequence, 2)
+            + self.times_len()
+    }
+
+    /// Returns the octets of the elements with the time and the number of a packet.
+    fn times_len(&self) -> usize {
+        let has_number = self.map.id(ExtensionKind::TransportSequence).is_some();
+        let of = |is_there, len: usize| if is_there { self.form.head_len() + len } else { 0 };
+        of(self.has_send_time(), 3) + of(has_number, 2)
     }
 
     /// Writes the elements of the next packet of the frame to `out`, padded; returns their form.

@@ -107,6 +107,13 @@ impl Sender {
         self.extending.as_ref().map_or(0, |extending| extending.len_max())
     }
 
+    /// Returns the octets of the header extensions of the first packet of a frame of several, of those
+    /// between, and of the last; the first may have a capture time, too.
+    pub(super) fn elements_len_of_each(&self) -> [usize; 3] {
+        let places = [(true, false), (false, false), (false, true)];
+        places.map(|at| self.extending.as_ref().map_or(0, |extending| extending.len_at(at)))
+    }
+
     /// Returns the octets that packets of media leave for the elements of repair packets.
     pub(super) fn repair_elements_len(&self) -> usize {
         self.extending.as_ref().map_or(0, |extending| extending.repair_len())
