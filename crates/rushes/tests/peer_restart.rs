@@ -68,7 +68,7 @@ impl World {
                 !line.starts_with("a=candidate:") && !line.starts_with("a=end-of-candidates")
             };
             let lines = text.lines().filter(is_kept);
-            lines.map(|line| format!("{line}\r\n")).collect()
+            lines.flat_map(|line| [line, "\r\n"]).collect()
         };
         let offer = without(&alice.offer().unwrap());
         let answer = bob.answer(&offer).unwrap();

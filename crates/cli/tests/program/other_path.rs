@@ -35,7 +35,7 @@ impl Detour {
                 let answer = match (refusal, &*method) {
                     (Some(refusal), "PATCH") => refusal.to_owned(),
                     (_, "POST") => {
-                        let answer = exchange(&address, &edit(&request, |offer| without(offer)));
+                        let answer = exchange(&address, &edit(&request, without));
                         edit(&answer, |answer| redirect(answer, &relay))
                     }
                     _ => exchange(&address, &request),
@@ -96,7 +96,7 @@ fn edit(message: &str, change: impl Fn(&str) -> String) -> String {
 fn without(description: &str) -> String {
     let is_kept = |line: &&str| !line.starts_with("a=candidate:") && *line != "a=end-of-candidates";
     let lines = description.lines().filter(is_kept);
-    lines.map(|line| format!("{line}\r\n")).collect()
+    lines.flat_map(|line| [line, "\r\n"]).collect()
 }
 
 /// Puts the address of a relay in place of those of an answer.
