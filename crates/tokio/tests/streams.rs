@@ -133,7 +133,9 @@ async fn frames_that_wait_all_the_time_leave_other_tasks_their_turn() {
         senders.push(sender.split().unwrap().0);
     }
     for round in 0..10_u8 {
-        senders.iter_mut().for_each(|sender| sender.push_frame(&[round], None).unwrap());
+        for sender in &mut senders {
+            sender.push_frame(&[round], None).unwrap();
+        }
     }
     let mut frames = Frames::new(poller).unwrap();
     let had_a_turn = Arc::new(AtomicBool::new(false));
