@@ -703,7 +703,7 @@ fn a_pushing_thread_reads_requests_while_the_hook_of_its_stream_runs() {
         tell.send(()).unwrap();
         let _ = blocked.recv();
     });
-    let unit = b"\0\0\0\x01\x65slice";
+    let unit = b"\0\0\0\x01\x09\x10\0\0\0\x01\x65slice";
     caller.push_frame(unit, None).unwrap();
     told.recv_timeout(LONG).unwrap();
     camera.push_frame(unit, None).unwrap();
