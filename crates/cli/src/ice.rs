@@ -61,16 +61,44 @@ mod servers {
     impl IceArgs {
         /// Finds the servers, and reads the password.
         pub(crate) fn read(&self) -> anyhow::Result<IceServers> {
-            let stun = self.stun.as_deref().map(|text| address("--stun", text)).transpose()?;
+            let of_stun = |text| address("--stun", Scheme::Stun, text);
+            let stun = self.stun.as_deref().map(of_stun).transpose()?;
             let mut servers = IceServers { stun, turn: None };
             if let (Some(turn), Some(user), Some(file)) =
                 (&self.turn, &self.turn_user, &self.turn_password_file)
             {
-                let address = address("--turn", turn)?;
+                let address = address("--turn", Scheme::Turn, turn)?;
                 let password = Secret(secret_file::read(file)?);
                 servers.turn = Some(Turn { address, user: user.clone(), password });
             }
             Ok(servers)
+        }
+
+        /// Finds the servers that a server of WHIP or WHEP recommends, of each kind that no option names the first.
+        /// Those that are not reached over UDP, or by no name, are left out.
+        pub(crate) fn recommended(&self, links: &[IceServer]) -> IceServers {
+            let find = |scheme| {
+                let known = links.iter().filter_map(|link| Some((link, parse(&link.uri).ok()?)));
+                let mut of_scheme = known.filter(|(_, (of, ..))| *of == Some(scheme));
+                let has_login =
+                    |link: &IceServer| link.username.is_some() && link.credential.is_some();
+                let (link, (_, host, port)) =
+                    of_scheme.find(|(link, _)| scheme == Scheme::Stun || has_login(link))?;
+                // One only: to find a name takes time.
+                Some((link, rushes::net::resolve(host, port).ok()?))
+            };
+            let mut found = IceServers::default();
+            if self.stun.is_none() {
+                found.stun = find(Scheme::Stun).map(|(_, address)| address);
+            }
+            if self.turn.is_none()
+                && let Some((link, address)) = find(Scheme::Turn)
+                && let (Some(user), Some(password)) = (&link.username, &link.credential)
+            {
+                let (user, password) = (user.clone(), Secret(password.clone()));
+                found.turn = Some(Turn { address, user, password });
+            }
+            found
         }
     }
 
@@ -88,26 +116,6 @@ mod servers {
             }
             Ok(builder)
         }
-
-        /// Adds the servers that a server of WHIP or WHEP recommends, where none of a kind is known; returns
-        /// whether there are any. Those that are not reached over UDP, or by no name, are left out.
-        pub(crate) fn recommended(&self, links: &[IceServer]) -> Self {
-            let mut found = Self::default();
-            for link in links {
-                let Ok((scheme, address)) = of_uri(&link.uri) else { continue };
-                match scheme {
-                    Scheme::Stun if self.stun.is_none() => _ = found.stun.get_or_insert(address),
-                    Scheme::Turn if self.turn.is_none() => {
-                        if let (Some(user), Some(password)) = (&link.username, &link.credential) {
-                            let (user, password) = (user.clone(), Secret(password.clone()));
-                            found.turn.get_or_insert(Turn { address, user, password });
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            found
-        }
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,17 +125,17 @@ mod servers {
     }
 
     /// Reads the value of an option: a host and a port, or a URI (RFC 7064, RFC 7065).
-    fn address(option: &str, text: &str) -> anyhow::Result<SocketAddr> {
-        let (_, host, port) = parse(text).map_err(|reason| {
-            Usage(format!("{option} {text}: {reason}. Try: {option} HOST:3478"))
-        })?;
-        Ok(rushes::net::resolve(host, port)?)
-    }
-
-    fn of_uri(uri: &str) -> anyhow::Result<(Scheme, SocketAddr)> {
-        let (scheme, host, port) = parse(uri).map_err(anyhow::Error::msg)?;
-        let scheme = scheme.ok_or_else(|| anyhow::anyhow!("it has no scheme"))?;
-        Ok((scheme, rushes::net::resolve(host, port)?))
+    fn address(option: &str, scheme: Scheme, text: &str) -> anyhow::Result<SocketAddr> {
+        let refused = |reason| Usage(format!("{option} {text}: {reason}. Try: {option} HOST:3478"));
+        let (given, host, port) = parse(text).map_err(refused)?;
+        if given.is_some_and(|given| given != scheme) {
+            return Err(refused("that is a server of the other kind").into());
+        }
+        let address = rushes::net::resolve(host, port)?;
+        if address.is_ipv6() {
+            return Err(refused("STUN and TURN servers are reached over IPv4 only").into());
+        }
+        Ok(address)
     }
 
     /// Splits `[stun:|turn:]HOST[:PORT][?transport=udp]`.
@@ -196,12 +204,13 @@ mod servers {
                 link("turn:127.0.0.3", Some("b")),
                 link("stun:127.0.0.4", None),
             ];
-            let found = IceServers::default().recommended(&links);
+            let found = IceArgs::default().recommended(&links);
             let turn = found.turn.clone().unwrap();
             assert_eq!((turn.address, &*turn.user), ("127.0.0.3:3478".parse().unwrap(), "b"));
             assert_eq!(found.stun, Some("127.0.0.4:3478".parse().unwrap()));
             assert!(!format!("{found:?}").contains("\"secret\""));
-            let none = found.recommended(&links);
+            let (stun, turn) = (Some("a".to_owned()), Some("b".to_owned()));
+            let none = IceArgs { stun, turn, ..IceArgs::default() }.recommended(&links);
             assert!(none.stun.is_none() && none.turn.is_none());
         }
     }

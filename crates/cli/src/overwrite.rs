@@ -7,7 +7,7 @@ use rushes::Codec;
 use rushes::file::{FileError, MediaWriter, Sampling};
 
 /// Whether existing files are overwritten.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct OverwriteArgs {
     /// Overwrite existing output files
     #[arg(long, short, help_heading = "Output")]

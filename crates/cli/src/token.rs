@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::Usage;
 use crate::ice::IceArgs;
 use crate::security::SecretText;
 
@@ -31,6 +32,23 @@ pub(crate) struct EntryArgs {
     pub(crate) ice: IceArgs,
 }
 
+impl EntryArgs {
+    /// Refuses options of a server where none is entered.
+    pub(crate) fn check_unused(&self, server: &str) -> anyhow::Result<()> {
+        let given = [
+            ("--token", self.token.token.is_some()),
+            ("--token-file", self.token.token_file.is_some()),
+            ("--trust", self.trust.is_some()),
+            ("--stun", self.ice.stun.is_some()),
+            ("--turn", self.ice.turn.is_some()),
+        ];
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(Usage(format!("{option} needs {server}")).into()),
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(feature = "webrtc")]
 impl TokenArgs {
     /// Returns the token, if one is given.
@@ -40,6 +58,6 @@ impl TokenArgs {
             (None, Some(file)) => crate::secret_file::read(file)?,
             (None, None) => return Ok(None),
         };
-        Ok(Some(text.parse().map_err(|error| crate::Usage(format!("{error}")))?))
+        Ok(Some(text.parse().map_err(|error| Usage(format!("{error}")))?))
     }
 }

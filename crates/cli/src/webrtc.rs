@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::file::MediaWriter;
-use rushes::peer::{Peer, PeerError, PeerEvent, PeerHandle, PeerStream};
+use rushes::peer::{Peer, PeerError, PeerHandle, PeerStream};
 use rushes::{Codec, Context, Error};
 use rushes_whip::{Client, ClientOptions, Roots, Session};
 
@@ -35,15 +35,6 @@ pub(crate) fn peer(context: &Context, args: &EntryArgs, url: &str) -> anyhow::Re
         builder = builder.with_loopback();
     }
     Ok(args.ice.read()?.add_to(builder)?.open()?)
-}
-
-/// Says why there is no relay, if one was asked for.
-pub(crate) fn say_relay(peer: &Peer) {
-    while let Some(event) = peer.poll_event() {
-        if let PeerEvent::RelayFailed(error) = event {
-            note!("{error}");
-        }
-    }
 }
 
 /// Returns whether a URL names this machine.
@@ -77,6 +68,11 @@ pub(crate) fn connect(
                 !peer.is_connected(),
                 "the peer answers, but has not agreed on keys by DTLS within {CONNECT_TIME:?}"
             );
+            if peer.is_gathering() {
+                tracing::warn!(
+                    "a STUN or TURN server does not answer: check its address, and that it takes UDP"
+                );
+            }
             return Err(Error::Peer(PeerError::NoPath).into());
         }
     }
@@ -98,15 +94,15 @@ impl Entered {
         let session = client.post(url, token.as_ref(), &offer)?;
         let answer = session.answer().to_owned();
         let mut entered = Self { peer, session, restarts: None };
-        entered.take_servers(args)?;
+        entered.take_servers(args);
         entered.peer.set_answer(&answer).context("the server's answer")?;
         Ok(entered)
     }
 
     /// Asks the servers that this one recommends (RFC 9725 section 4.6). The addresses that they tell are not sent
     /// to the server: it learns of them when it is reached from there.
-    fn take_servers(&mut self, args: &EntryArgs) -> anyhow::Result<()> {
-        let found = args.ice.read()?.recommended(self.session.ice_servers());
+    fn take_servers(&mut self, args: &EntryArgs) {
+        let found = args.ice.recommended(self.session.ice_servers());
         if let Some(stun) = found.stun {
             self.peer.add_stun_server(stun);
         }
@@ -116,7 +112,6 @@ impl Entered {
         {
             note!("the TURN server of {}: {error}", self.session.resource_url());
         }
-        Ok(())
     }
 
     /// Waits for the path and the keys; returns `None` if it is stopped first.
@@ -124,9 +119,7 @@ impl Entered {
         &mut self,
         is_stopped: impl Fn() -> bool,
     ) -> anyhow::Result<Option<Vec<PeerStream>>> {
-        let streams = connect(&mut self.peer, is_stopped);
-        say_relay(&self.peer);
-        let streams = streams?;
+        let streams = connect(&mut self.peer, is_stopped)?;
         let is_taken = streams.as_ref().is_none_or(|streams| !streams.is_empty());
         anyhow::ensure!(is_taken, "the server takes none of the media");
         if streams.is_some() {

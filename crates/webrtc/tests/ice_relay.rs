@@ -9,7 +9,8 @@ use md5::{Digest, Md5};
 use proptest::prelude::*;
 use rushes_netsim::{Conditions, Loss, Network, Path, Way};
 use rushes_webrtc::ice::{
-    Agent, AgentConfig, Candidate, CandidateKind, Credentials, Event, TurnError, TurnServer,
+    Agent, AgentConfig, Candidate, CandidateKind, Channel, Credentials, Event, TurnError,
+    TurnServer,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -39,6 +40,8 @@ struct Server {
     channels: Vec<(u16, Vec<u8>, Duration)>,
     /// An error for each authenticated request, instead of an answer.
     error: Option<u16>,
+    /// How many of the next authenticated requests are done, and the responses lost.
+    lost: usize,
     requests: usize,
 }
 
@@ -91,6 +94,7 @@ impl Server {
             lifetime: 600 * SECOND,
             channels: Vec::new(),
             error: None,
+            lost: 0,
             requests: 0,
         }
     }
@@ -139,6 +143,10 @@ impl Server {
                 self.channels.push((number, peer, now + 300 * SECOND));
             }
             other => panic!("method {other}"),
+        }
+        if self.lost > 0 {
+            self.lost -= 1;
+            return None;
         }
         body.extend(attribute(0xD, &(self.lifetime.as_secs() as u32).to_be_bytes()));
         Some(message(kind | 0x0100, id, &body, Some(&self.key)))
@@ -327,7 +335,7 @@ fn data_waits_for_its_channel() {
     assert_eq!(world.server.channels.len(), 1);
     assert_eq!(world.server.channels[0].1, [0x07, 0xD0, 198, 51, 100, 1]);
     let opened = Event::ChannelOpened {
-        server: address("192.0.2.1:3478"),
+        channel: Channel { server: address("192.0.2.1:3478"), number: Channel::FIRST },
         peer: address("198.51.100.1:2000"),
     };
     assert_eq!(world.events.iter().filter(|it| **it == opened).count(), 1);
@@ -403,6 +411,43 @@ fn the_end_gives_the_address_back() {
     world.run(SECOND, |world| world.server.allocated.is_none());
     assert_eq!(world.server.allocated, None);
     assert!(world.events.contains(&Event::RelayClosed(None)) && world.relay().is_none());
+}
+
+#[test]
+fn a_restart_waits_until_the_old_address_is_given_back() {
+    let mut world = World::clean();
+    world.run(SECOND, |world| world.relay().is_some());
+    world.server.lost = 1;
+    world.agent.close(world.epoch + world.now);
+    world.drain();
+    world.agent.restart(Credentials::from_random(&[3; 24]), world.epoch + world.now);
+    world.run(5 * SECOND, |_| false);
+    assert!(world.relay().is_some() && world.server.allocated.is_some());
+}
+
+#[test]
+fn the_end_gives_an_address_back_that_is_underway() {
+    let mut world = World::clean();
+    world.run(SECOND, |world| world.requests.len() == 2);
+    assert!(world.server.allocated.is_some() && world.relay().is_none());
+    world.agent.close(world.epoch + world.now);
+    world.run(SECOND, |_| false);
+    assert_eq!((world.server.allocated, world.relay()), (None, None));
+}
+
+#[test]
+fn a_channel_is_asked_for_again_unless_the_server_forbids_the_peer() {
+    for (code, is_final) in [(500, false), (508, false), (403, true), (443, true), (447, true)] {
+        let mut world = World::clean();
+        world.run(SECOND, |world| world.relay().is_some());
+        world.server.error = Some(code);
+        world.add_peer();
+        world.run(2 * SECOND, |_| false);
+        let requests = world.server.requests;
+        assert!(requests < 10 && world.relayed == 0, "{code}: {requests}");
+        world.server.error = None;
+        assert_eq!(world.run(30 * SECOND, |world| world.relayed > 0), !is_final, "{code}");
+    }
 }
 
 #[test]

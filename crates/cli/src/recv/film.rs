@@ -131,12 +131,6 @@ impl Film {
         }
     }
 
-    /// Returns whether it was given a frame.
-    #[cfg(feature = "webrtc")]
-    pub(crate) fn has_frames(&self) -> bool {
-        self.start.is_some()
-    }
-
     /// Takes a frame of a track; returns `false` if the file began without this track.
     pub(crate) fn take(
         &mut self,

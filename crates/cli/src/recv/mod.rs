@@ -59,6 +59,7 @@ pub(crate) fn run(args: &RecvArgs) -> anyhow::Result<Outcome> {
     if let Some(url) = &args.whep {
         return played::receive(args, url, &interrupt);
     }
+    args.entry.check_unused("--whep")?;
     receive(args, build(args)?, None, &interrupt)
 }
 

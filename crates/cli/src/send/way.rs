@@ -64,7 +64,8 @@ impl Way {
         if let Some(url) = &args.whip {
             return Ok(Self::Server(Box::new(webrtc::peer(context, &args.entry, url)?)));
         }
-        let _ = (args, context);
+        let _ = context;
+        args.entry.check_unused("--whip")?;
         Ok(Self::Addresses)
     }
 

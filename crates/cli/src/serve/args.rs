@@ -44,7 +44,7 @@ pub(crate) struct ServeArgs {
     pub(crate) origins: Vec<String>,
     #[command(flatten)]
     pub(crate) ice: IceArgs,
-    /// Tell clients of the TURN server, too, with its user name and password
+    /// Tell clients of the TURN server, too, with its user name and password: those who have the token
     #[arg(long, requires = "turn", help_heading = "WebRTC")]
     pub(crate) share_turn: bool,
     /// Maximum number of viewers and publishers at a time

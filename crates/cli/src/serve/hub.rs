@@ -3,12 +3,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes::Codec;
 use rushes::sdp::Encoding;
 
 use super::queue::{Pushed, Queue};
+
+/// The shortest interval of requests for key frames on behalf of viewers whose paths carry less than the video.
+const LIMITED_INTERVAL: Duration = Duration::from_secs(4);
 
 /// A track of what is shown.
 #[derive(Clone, Debug)]
@@ -59,6 +62,8 @@ struct State {
     frames: u64,
     /// Whether there will be no further frames.
     has_ended: bool,
+    /// When a key frame was last asked for on behalf of viewers whose paths carry less than the video.
+    asked_for_limited: Option<Instant>,
 }
 
 impl State {
@@ -149,6 +154,17 @@ impl Hub {
         self.wants_key.store(true, Relaxed);
     }
 
+    /// Asks for a key frame for a viewer whose path carries less than the video. All viewers get that frame, so all
+    /// such viewers together ask once within [`LIMITED_INTERVAL`] at most.
+    pub(super) fn request_key_frame_for_limited(&self, now: Instant) {
+        let mut state = self.lock();
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < LIMITED_INTERVAL;
+        if !state.asked_for_limited.is_some_and(is_recent) {
+            state.asked_for_limited = Some(now);
+            self.request_key_frame();
+        }
+    }
+
     /// Returns whether a key frame was asked for since the last call.
     pub(super) fn take_key_request(&self) -> bool {
         self.wants_key.swap(false, Relaxed)
@@ -188,8 +204,6 @@ impl Hub {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::queue::{Next, WAITING_FRAMES};
     use super::*;
 
@@ -210,7 +224,7 @@ mod tests {
 
     /// Returns the times of the frames that wait.
     fn waiting(queue: &Queue) -> Vec<u32> {
-        let next = || match queue.next(Duration::ZERO) {
+        let next = || match queue.next(Duration::ZERO, |_| true) {
             Next::Sample(sample) => Some(sample.ticks),
             Next::Nothing | Next::End => None,
         };
@@ -218,7 +232,7 @@ mod tests {
     }
 
     fn has_ended(queue: &Queue) -> bool {
-        matches!(queue.next(Duration::ZERO), Next::End)
+        matches!(queue.next(Duration::ZERO, |_| true), Next::End)
     }
 
     #[test]
@@ -253,6 +267,32 @@ mod tests {
         assert_eq!(waiting(&slow), [10_002]);
         drop(slow);
         assert_eq!(hub.left_out(), 10_001 - late.len() as u64, "although it has left");
+    }
+
+    #[test]
+    fn video_that_is_behind_takes_no_room_from_sound() {
+        let hub = hub();
+        let queue = hub.watch(FIRST);
+        for ticks in 0..2 * WAITING_FRAMES as u32 {
+            hub.show(FIRST, sample(0, ticks, true));
+        }
+        hub.show(FIRST, sample(1, 7, true));
+        let of_sound = |track| track == 1;
+        let Next::Sample(sound) = queue.next(Duration::ZERO, of_sound) else { panic!("no sound") };
+        assert_eq!(sound.ticks, 7);
+        assert!(matches!(queue.next(Duration::ZERO, of_sound), Next::Nothing));
+        assert_eq!(waiting(&queue).len(), WAITING_FRAMES);
+    }
+
+    #[test]
+    fn limited_viewers_ask_together_and_rarely() {
+        let (hub, start) = (hub(), Instant::now());
+        let asked = (0..120_u32).filter(|tenth| {
+            let now = start + *tenth * Duration::from_millis(100);
+            (0..3).for_each(|_| hub.request_key_frame_for_limited(now));
+            hub.take_key_request()
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), [0, 40, 80]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Publisher {
         let tracks = streams.iter().map(|stream| Track { codec: stream.codec, encoding: None });
         let show = self.hub.begin(tracks.collect());
         let codecs: Vec<_> = streams.iter().map(|stream| stream.codec).collect();
-        let recording = self.recordings.as_ref().and_then(|it| it.begin(&codecs));
+        let recording = self.recordings.as_ref().map(|it| it.begin(&codecs));
         let received = self.receive(streams, show, recording.as_ref());
         self.hub.leave(show);
         received

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::hub::Sample;
 
-/// Maximum octets of frames that wait for a viewer's thread. A viewer that is further behind goes on at the next
-/// key frame.
+/// Maximum octets of a track's frames that wait for a viewer's thread. A viewer that is further behind goes on at the
+/// next key frame.
 const WAITING_OCTETS: usize = 16 << 20;
-/// Maximum number of frames that wait for a viewer's thread.
+/// Maximum number of a track's frames that wait for a viewer's thread.
 pub(super) const WAITING_FRAMES: usize = 512;
 
 /// The frames that wait for one viewer.
@@ -21,10 +21,16 @@ pub(super) struct Queue {
 
 #[derive(Debug)]
 struct Waiting {
+    tracks: Vec<Lane>,
+    has_ended: bool,
+}
+
+/// The frames of one track that wait: video that is behind takes no room from sound.
+#[derive(Debug)]
+struct Lane {
     samples: VecDeque<Arc<Sample>>,
     octets: usize,
-    tracks: Vec<Place>,
-    has_ended: bool,
+    place: Place,
 }
 
 /// Where a viewer is in a track.
@@ -62,29 +68,28 @@ pub(super) enum Next {
 impl Queue {
     /// Creates the queue of a viewer of so many tracks; one that has ended stays empty.
     pub(super) fn new(tracks: usize, has_ended: bool) -> Self {
-        let (samples, tracks) = (VecDeque::new(), vec![Place::New; tracks]);
-        let waiting = Waiting { samples, octets: 0, tracks, has_ended };
-        Self { waiting: Mutex::new(waiting), changed: Condvar::new() }
+        let lane = || Lane { samples: VecDeque::new(), octets: 0, place: Place::New };
+        let tracks = std::iter::repeat_with(lane).take(tracks).collect();
+        Self { waiting: Mutex::new(Waiting { tracks, has_ended }), changed: Condvar::new() }
     }
 
     /// Adds a frame.
     pub(super) fn push(&self, sample: &Arc<Sample>) -> Pushed {
         let mut waiting = self.lock();
-        let Waiting { samples, octets, tracks, .. } = &mut *waiting;
-        let Some(place) = tracks.get_mut(sample.track) else { return Pushed::Waits };
-        let is_full = *octets >= WAITING_OCTETS || samples.len() >= WAITING_FRAMES;
+        let Some(lane) = waiting.tracks.get_mut(sample.track) else { return Pushed::Waits };
+        let is_full = lane.octets >= WAITING_OCTETS || lane.samples.len() >= WAITING_FRAMES;
         if is_full {
-            *place = Place::Behind;
+            lane.place = Place::Behind;
         }
-        match *place {
+        match lane.place {
             Place::Behind if is_full || !sample.is_key => return Pushed::LeftOut,
             Place::New if !sample.is_key => return Pushed::TooEarly,
-            _ => *place = Place::Follows,
+            _ => lane.place = Place::Follows,
         }
-        *octets += sample.data.len();
-        samples.push_back(sample.clone());
+        lane.octets += sample.data.len();
+        lane.samples.push_back(sample.clone());
         drop(waiting);
-        self.changed.notify_one();
+        self.changed.notify_all();
         Pushed::Waits
     }
 
@@ -94,20 +99,24 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits for the next frame, at most for `timeout`.
-    pub(super) fn next(&self, timeout: Duration) -> Next {
+    /// Waits for the next frame of the tracks that `takes` names, at most for `timeout`. Of several tracks' frames the
+    /// one that was handed over first is the next.
+    pub(super) fn next(&self, timeout: Duration, takes: impl Fn(usize) -> bool) -> Next {
         let waiting = self.lock();
-        let is_idle = |waiting: &mut Waiting| waiting.samples.is_empty() && !waiting.has_ended;
+        let first = |waiting: &Waiting| {
+            let fronts = waiting.tracks.iter().filter_map(|lane| lane.samples.front());
+            fronts.filter(|it| takes(it.track)).min_by_key(|it| it.shown).map(|it| it.track)
+        };
+        let is_idle = |waiting: &mut Waiting| first(waiting).is_none() && !waiting.has_ended;
         let waited = self.changed.wait_timeout_while(waiting, timeout, is_idle);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match waiting.samples.pop_front() {
-            Some(sample) => {
-                waiting.octets -= sample.data.len();
-                Next::Sample(sample)
-            }
-            None if waiting.has_ended => Next::End,
-            None => Next::Nothing,
-        }
+        let Some(track) = first(&waiting) else {
+            return if waiting.has_ended { Next::End } else { Next::Nothing };
+        };
+        let Some(lane) = waiting.tracks.get_mut(track) else { return Next::Nothing };
+        let Some(sample) = lane.samples.pop_front() else { return Next::Nothing };
+        lane.octets -= sample.data.len();
+        Next::Sample(sample)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

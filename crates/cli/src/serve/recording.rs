@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rushes::file::FileError;
@@ -25,6 +25,8 @@ pub(super) struct Recordings {
     videos: Vec<Codec>,
     is_quiet: bool,
     has_failed: AtomicBool,
+    /// The names of the files that are not finished.
+    unfinished: Mutex<Vec<String>>,
 }
 
 impl Recordings {
@@ -44,7 +46,8 @@ impl Recordings {
         }
         overwrite.check(file)?;
         let files = Mutex::new(Files::new(Some(file), Some(FILES_MAX), overwrite));
-        Ok(Self { files, overwrite, videos, is_quiet, has_failed: AtomicBool::new(false) })
+        let (has_failed, unfinished) = (AtomicBool::new(false), Mutex::default());
+        Ok(Self { files, overwrite, videos, is_quiet, has_failed, unfinished })
     }
 
     /// Returns the video that the files hold, the preferred format first.
@@ -57,34 +60,50 @@ impl Recordings {
         self.has_failed.load(Relaxed)
     }
 
-    /// Begins the file of a publisher of these codecs; without one, what it publishes is shown only.
-    pub(super) fn begin(&self, codecs: &[Codec]) -> Option<Recording<'_>> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Begins the recording of a publisher of these codecs. Its file begins with the first frame.
+    pub(super) fn begin(&self, codecs: &[Codec]) -> Recording<'_> {
+        Recording { all: self, stage: Stage::New(codecs.to_vec()).into() }
+    }
+
+    /// Notes the files that are not finished at the end as failures.
+    pub(super) fn note_unfinished(&self) {
+        for name in &*lock(&self.unfinished) {
+            self.fail(&format!(
+                "{name} is not finished in time: what there is of it is in {name}.part"
+            ));
+        }
+    }
+
+    /// Opens the next file; without one, what is published is shown only.
+    fn open(&self, codecs: &[Codec]) -> Stage {
+        let mut files = lock(&self.files);
         if files.is_used_up() {
             self.fail(&format!(
                 "{FILES_MAX} files are written: what is published now is shown only"
             ));
-            return None;
+            return Stage::Over;
         }
-        let path = files.take()?;
+        let Some(path) = files.take() else { return Stage::Over };
         // The next publisher may come before this one's file is finished.
         files.note_kept();
         drop(files);
         let streams: Vec<_> = codecs.iter().map(|codec| (*codec, None)).collect();
         match self.overwrite.media_writer(&path, &streams) {
             Ok(media) => {
-                let film = Film::new(media, codecs);
-                Some(Recording {
-                    all: self,
-                    name: path.display().to_string(),
-                    film: Some(film).into(),
-                })
+                let name = path.display().to_string();
+                lock(&self.unfinished).push(name.clone());
+                Stage::Open(Box::new(Film::new(media, codecs)), name)
             }
             Err(error) => {
                 self.fail(&format!("what is published is not recorded: {error}"));
-                None
+                Stage::Over
             }
         }
+    }
+
+    /// A file is finished, or given up.
+    fn close(&self, name: &str) {
+        lock(&self.unfinished).retain(|it| it != name);
     }
 
     fn fail(&self, text: &str) {
@@ -93,22 +112,39 @@ impl Recordings {
     }
 }
 
-/// The file of one publisher. An error ends it and not the show.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How far a recording is.
+enum Stage {
+    /// It awaits the first frame of these codecs.
+    New(Vec<Codec>),
+    /// It is written into the file of this name.
+    Open(Box<Film>, String),
+    /// It has ended, or could not begin.
+    Over,
+}
+
+/// The recording of one publisher. An error ends it and not the show.
 pub(super) struct Recording<'a> {
     all: &'a Recordings,
-    name: String,
-    film: Mutex<Option<Film>>,
+    stage: Mutex<Stage>,
 }
 
 impl Recording<'_> {
     /// Takes a frame of a track, with its timestamp and when it arrived.
     pub(super) fn take(&self, track: usize, octets: &[u8], times: (RtpTimestamp, Instant)) {
-        self.with(|film| film.take(track, octets, times).map(|_| ()));
+        let mut stage = lock(&self.stage);
+        if let Stage::New(codecs) = &*stage {
+            *stage = self.all.open(codecs);
+        }
+        self.with(stage, |film| film.take(track, octets, times).map(|_| ()));
     }
 
     /// Takes the reports of a track's source, and writes what is due.
     pub(super) fn poll(&self, track: usize, media: &MediaStream, source: Option<Ssrc>) {
-        self.with(|film| {
+        self.with(lock(&self.stage), |film| {
             if film.awaits_report(track) {
                 let peer = media.rtcp().peers().into_iter().find(|it| Some(it.ssrc) == source);
                 if let Some((cname, clock)) = peer.and_then(|peer| Some((peer.cname, peer.clock?)))
@@ -122,28 +158,59 @@ impl Recording<'_> {
 
     /// Notes that the next frame of a track is of another source.
     pub(super) fn change_source(&self, track: usize) {
-        self.with(|film| film.change_source(track));
+        self.with(lock(&self.stage), |film| film.change_source(track));
     }
 
-    fn with(&self, act: impl FnOnce(&mut Film) -> Result<(), FileError>) {
-        let mut film = self.film.lock().unwrap_or_else(PoisonError::into_inner);
-        let acted = film.as_mut().map_or(Ok(()), act);
-        if let Err(error) = acted {
-            *film = None;
+    fn with(
+        &self,
+        mut stage: MutexGuard<'_, Stage>,
+        act: impl FnOnce(&mut Film) -> Result<(), FileError>,
+    ) {
+        let Stage::Open(film, name) = &mut *stage else { return };
+        if let Err(error) = act(film) {
+            self.all.close(name);
+            *stage = Stage::Over;
             self.all.fail(&format!("the recording ends, and the show goes on: {error}"));
         }
     }
 }
 
 impl Drop for Recording<'_> {
-    /// Ends the file. One without a frame is removed.
+    /// Ends the file.
     fn drop(&mut self) {
-        let film = self.film.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(film) = film.filter(Film::has_frames) else { return };
+        let stage = self.stage.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Stage::Open(film, name) = std::mem::replace(stage, Stage::Over) else { return };
         match film.finish() {
             Ok(tracks) if self.all.is_quiet || !tracks.contains(&true) => {}
-            Ok(_) => note!("recorded: {}", self.name),
+            Ok(_) => note!("recorded: {name}"),
             Err(error) => self.all.fail(&error.to_string()),
         }
+        self.all.close(&name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_begins_with_the_first_frame_and_one_that_is_not_finished_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.mkv");
+        let recordings = Recordings::new(&file, OverwriteArgs::default(), true).unwrap();
+        drop(recordings.begin(&[Codec::Opus]));
+        recordings.note_unfinished();
+        assert!(!recordings.has_failed());
+        let recording = recordings.begin(&[Codec::Opus]);
+        recording.take(0, &[0xFC, 1, 2, 3], (RtpTimestamp(0), Instant::now()));
+        assert_eq!(*lock(&recordings.unfinished), [file.display().to_string()]);
+        drop(recording);
+        assert!(file.exists());
+        recordings.note_unfinished();
+        assert!(!recordings.has_failed());
+        let recording = recordings.begin(&[Codec::Opus]);
+        recording.take(0, &[0xFC, 1, 2, 3], (RtpTimestamp(0), Instant::now()));
+        recordings.note_unfinished();
+        assert!(recordings.has_failed());
     }
 }

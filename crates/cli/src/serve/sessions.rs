@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rushes::peer::PeerError;
+use rushes::peer::ice::AgentError;
 use rushes::peer::negotiation::NegotiationError;
 use rushes::{Context, Error};
 use rushes_whip::{Endpoint, Kind, OpenRequest, Reason, Refusal};
@@ -89,7 +90,7 @@ impl Sessions {
 
     /// Takes a place for a session. One address has a limited number of those that no path has reached yet. There is
     /// one publisher at a time; one whom no path reaches gives way to the next.
-    fn enter(&self, request: &OpenRequest<'_>) -> Result<Arc<Session>, Refusal> {
+    pub(super) fn enter(&self, request: &OpenRequest<'_>) -> Result<Arc<Session>, Refusal> {
         let OpenRequest { id, kind, local, peer, .. } = *request;
         let (local, client) = (local.ip(), network_of(peer.ip()));
         let mut open = self.lock();
@@ -106,16 +107,33 @@ impl Sessions {
             return Err(Refusal::new(Reason::TooMany, reason));
         }
         if kind == Kind::Publish {
-            let of_publishers = |it: &&Open| it.kind == Kind::Publish && !it.session.is_over();
-            if open.iter().filter(of_publishers).any(|it| it.session.has_path()) {
-                let reason = "somebody publishes already: end that session first";
-                return Err(Refusal::new(Reason::Conflict, reason));
-            }
+            check_publishers(open.iter())?;
         }
         let session = Session::new(id, (local, client), self.servers.clone());
         let session = Arc::new(session);
         open.push(Open { session: session.clone(), kind, thread: None });
         Ok(session)
+    }
+
+    /// Keeps a session whose offer is answered. Publishers without a path give way to it; it does to one who has got
+    /// a path meanwhile.
+    pub(super) fn keep(
+        &self,
+        session: &Arc<Session>,
+        kind: Kind,
+        thread: JoinHandle<()>,
+    ) -> Result<(), Refusal> {
+        let mut open = self.lock();
+        let is_it = |it: &Open| Arc::ptr_eq(&it.session, session);
+        if kind == Kind::Publish {
+            check_publishers(open.iter().filter(|it| !is_it(it)))?;
+            let others = open.iter().filter(|it| it.kind == Kind::Publish && !is_it(it));
+            others.for_each(|it| it.session.end());
+        }
+        if let Some(open) = open.iter_mut().find(|it| is_it(it)) {
+            open.thread = Some(thread);
+        }
+        Ok(())
     }
 
     /// Returns how many sessions without a path one address may have: a stranger does not take all places.
@@ -145,6 +163,17 @@ impl Sessions {
         let (answer, publisher) = answered.map_err(|error| refusal(&error))?;
         Ok((answer, spawn("rushes-publish", move || publisher.run())?))
     }
+}
+
+/// Refuses another publisher if one of these sessions publishes, which has a path.
+fn check_publishers<'a>(open: impl IntoIterator<Item = &'a Open>) -> Result<(), Refusal> {
+    let publishes =
+        |it: &Open| it.kind == Kind::Publish && !it.session.is_over() && it.session.has_path();
+    if open.into_iter().any(publishes) {
+        let reason = "somebody publishes already: end that session first";
+        return Err(Refusal::new(Reason::Conflict, reason));
+    }
+    Ok(())
 }
 
 /// Returns the network that one client may have all addresses of: with IPv6 the first 64 bits.
@@ -180,16 +209,9 @@ impl Endpoint for Sessions {
             Kind::Play => self.play(&entry.session, request.offer),
             Kind::Publish => self.publish(&entry.session, request.offer),
         }?;
+        let session = entry.session.clone();
+        self.keep(&session, request.kind, thread).inspect_err(|_| session.end())?;
         entry.is_kept = true;
-        let is_it = |it: &Open| Arc::ptr_eq(&it.session, &entry.session);
-        let mut open = self.lock();
-        let is_publisher = |it: &&Open| request.kind == Kind::Publish && it.kind == Kind::Publish;
-        for unheard in open.iter().filter(is_publisher).filter(|it| !is_it(it)) {
-            unheard.session.end();
-        }
-        if let Some(open) = open.iter_mut().find(|it| is_it(it)) {
-            open.thread = Some(thread);
-        }
         Ok(answer)
     }
 
@@ -217,6 +239,13 @@ fn refusal(error: &Error) -> Refusal {
             Reason::Malformed
         }
         Error::Peer(PeerError::Negotiation(_)) => Reason::NotAcceptable,
+        // The client's candidates are left out, so this is one of our own settings.
+        Error::Peer(PeerError::Ice(
+            AgentError::Address(_)
+            | AgentError::TooMany { .. }
+            | AgentError::Lite
+            | AgentError::TurnLogin { .. },
+        )) => Reason::Internal,
         Error::Peer(PeerError::Credentials(_) | PeerError::Ice(_) | PeerError::Order(_)) => {
             Reason::Unprocessable
         }

@@ -19,6 +19,10 @@ const GROWTH: f64 = 1.2;
 const MIN: f64 = 100_000.0;
 /// How late a picture is sent at most to a viewer whose path carries less.
 const LATE: Duration = Duration::from_secs(1);
+/// How long a viewer whose path carries less waits for a key frame that comes by itself, before the source is asked.
+const WAIT: Duration = Duration::from_secs(3);
+/// How long after a key frame was sent requests for one are about what came before it.
+const ANSWERED: Duration = Duration::from_millis(500);
 /// Over how long the rate of the video is measured, at least at first and then: groups of pictures are shorter.
 const MEASURED_FIRST: Duration = Duration::from_secs(1);
 const MEASURED: Duration = Duration::from_secs(4);
@@ -41,8 +45,10 @@ pub(super) enum Change {
 pub(super) struct Share {
     /// Bits a second that are sent, if that is not everything.
     limit: Option<f64>,
-    /// Whether everything is left out until a key frame.
-    is_waiting: bool,
+    /// Since when everything is left out until a key frame.
+    waiting: Option<Instant>,
+    /// When the last key frame was sent.
+    key_sent: Option<Instant>,
     /// Since when the path is lossy, or clean.
     lossy: Option<Instant>,
     clean: Option<Instant>,
@@ -79,12 +85,20 @@ impl Rate {
 }
 
 impl Share {
-    /// Returns whether a frame of `len` octets is sent, which was handed over `late` ago.
-    pub(super) fn takes(&mut self, len: usize, is_key: bool, late: Duration) -> bool {
+    /// Returns whether a frame of `len` octets is sent, which was handed over `late` before `now`.
+    pub(super) fn takes(&mut self, len: usize, is_key: bool, late: Duration, now: Instant) -> bool {
         self.video.count(len);
-        let is_late = self.is_limited() && late > LATE;
-        self.is_waiting = is_late || self.is_waiting && !is_key;
-        !self.is_waiting
+        if self.is_limited() && late > LATE {
+            self.waiting.get_or_insert(now);
+        } else if is_key {
+            self.waiting = None;
+        }
+        self.waiting.is_none()
+    }
+
+    /// Notes that a key frame was sent, all of it.
+    pub(super) fn note_key_frame(&mut self, now: Instant) {
+        self.key_sent = Some(now);
     }
 
     /// Takes a report of the viewer: the fraction of the packets that it has lost since its last, in 1/256. Returns a
@@ -128,9 +142,18 @@ impl Share {
         Some(if carries_all { Change::All } else { Change::More(whole(limit)) })
     }
 
-    /// Leaves everything out until a key frame: the viewer cannot decode what comes before it.
-    pub(super) fn await_key_frame(&mut self) {
-        self.is_waiting = true;
+    /// Leaves everything out until a key frame: the viewer cannot decode what comes before it. A request just after a
+    /// key frame was sent is older than that, and changes nothing.
+    pub(super) fn await_key_frame(&mut self, now: Instant) {
+        let is_answered = |at: Instant| now.saturating_duration_since(at) < ANSWERED;
+        if !self.key_sent.is_some_and(is_answered) {
+            self.waiting.get_or_insert(now);
+        }
+    }
+
+    /// Returns whether no key frame comes by itself: the source is to be asked for one.
+    pub(super) fn is_starved(&self, now: Instant) -> bool {
+        self.waiting.is_some_and(|since| now.saturating_duration_since(since) >= WAIT)
     }
 
     /// Returns whether the viewer is sent less than everything.
@@ -158,37 +181,55 @@ mod tests {
         /// When the last picture was sent.
         now: Duration,
         picture: u32,
+        /// Whether key frames come on request only, and the next picture is one.
+        on_request: Option<bool>,
+        /// Whether a frame was sent since the last report.
+        has_sent: bool,
         changes: Vec<Change>,
     }
 
     impl Viewer {
         fn new() -> Self {
             let (share, start) = (Share::default(), Instant::now());
-            Self { share, start, now: Duration::ZERO, picture: 0, changes: Vec::new() }
+            let (now, changes, on_request) = (Duration::ZERO, Vec::new(), None);
+            Self { share, start, now, picture: 0, on_request, has_sent: false, changes }
         }
 
         /// Plays a second, of which the path carries so many bits; returns the numbers of the pictures that are sent.
-        /// Of 30 a second every 60th is a key frame.
+        /// Of 30 a second every 60th is a key frame, or those that are asked for. There is a report if a picture was
+        /// sent, as of receivers.
         fn second(&mut self, capacity: f64) -> Vec<u32> {
             let (mut numbers, mut bits) = (Vec::new(), 0.0);
             for _ in 0..30 {
-                let is_key = self.picture.is_multiple_of(60);
+                let is_key = match &mut self.on_request {
+                    None => self.picture.is_multiple_of(60),
+                    Some(is_asked) => std::mem::take(is_asked) || self.picture == 0,
+                };
                 let len = if is_key { 60_000 } else { 8_000 };
                 let shown = self.picture * SECOND / 30;
                 self.now = self.now.max(shown);
-                if self.share.takes(len, is_key, self.now.saturating_sub(shown)) {
+                let late = self.now.saturating_sub(shown);
+                if self.share.takes(len, is_key, late, self.start + self.now) {
                     numbers.push(self.picture);
                     bits += len as f64 * 8.0;
                     let pace = self.share.limit.map_or(0.0, |limit| len as f64 * 8.0 / limit);
                     self.now += Duration::from_secs_f64(pace);
+                    if is_key {
+                        self.share.note_key_frame(self.start + self.now);
+                    }
+                } else if let Some(is_asked) = &mut self.on_request {
+                    *is_asked = self.share.is_starved(self.start + self.now);
                 }
                 self.picture += 1;
             }
+            self.has_sent |= !numbers.is_empty();
             let sent = self.share.limit.map_or(bits, |limit| bits.min(limit));
             let lost = (1.0 - capacity / sent.max(1.0)).max(0.0);
             let now = self.start + self.picture * SECOND / 30;
             let lost = u8::try_from(whole(lost * 255.0)).unwrap();
-            self.changes.extend(self.share.take_report(lost, now));
+            if std::mem::take(&mut self.has_sent) {
+                self.changes.extend(self.share.take_report(lost, now));
+            }
             numbers
         }
 
@@ -239,15 +280,45 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_makes_key_frames_on_request_is_asked() {
+        let mut viewer = Viewer { on_request: Some(false), ..Viewer::new() };
+        viewer.seconds(20, 500_000.0);
+        assert!(viewer.share.is_limited());
+        let sent = viewer.seconds(60, 500_000.0);
+        assert!(sent.len() > 60, "{sent:?}");
+        viewer.seconds(120, 1e9);
+        assert_eq!(viewer.changes.last(), Some(&Change::All));
+        assert_eq!(viewer.seconds(10, 1e9).len(), 300);
+    }
+
+    #[test]
     fn after_a_pause_a_viewer_goes_on_with_a_key_frame() {
+        let now = Instant::now();
         let mut share = Share { limit: Some(1e6), ..Share::default() };
-        assert!(share.takes(1, true, Duration::ZERO) && share.takes(1, false, LATE));
-        assert!(!share.takes(1, false, 2 * LATE) && !share.takes(1, false, Duration::ZERO));
+        let takes = |share: &mut Share, is_key, late| share.takes(1, is_key, late, now);
+        assert!(takes(&mut share, true, Duration::ZERO) && takes(&mut share, false, LATE));
+        assert!(!takes(&mut share, false, 2 * LATE) && !takes(&mut share, false, Duration::ZERO));
         share.limit = None;
-        assert!(!share.takes(1, false, Duration::ZERO) && share.takes(1, true, Duration::ZERO));
-        assert!(share.takes(1, false, 2 * LATE), "it gets everything");
-        share.await_key_frame();
-        assert!(!share.takes(1, false, Duration::ZERO) && share.takes(1, true, Duration::ZERO));
+        assert!(
+            !takes(&mut share, false, Duration::ZERO) && takes(&mut share, true, Duration::ZERO)
+        );
+        assert!(takes(&mut share, false, 2 * LATE), "it gets everything");
+        share.await_key_frame(now);
+        assert!(
+            !takes(&mut share, false, Duration::ZERO) && takes(&mut share, true, Duration::ZERO)
+        );
+    }
+
+    #[test]
+    fn a_request_that_a_key_frame_has_answered_changes_nothing() {
+        let now = Instant::now();
+        let mut share = Share { limit: Some(1e6), ..Share::default() };
+        share.note_key_frame(now);
+        share.await_key_frame(now + ANSWERED / 2);
+        assert!(share.takes(1, false, Duration::ZERO, now + ANSWERED / 2));
+        share.await_key_frame(now + ANSWERED);
+        assert!(!share.takes(1, false, Duration::ZERO, now + ANSWERED));
+        assert!(!share.is_starved(now + WAIT) && share.is_starved(now + ANSWERED + WAIT));
     }
 
     #[test]

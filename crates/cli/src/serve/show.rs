@@ -50,10 +50,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let hub = Arc::new(Hub::new(tracks));
     let recordings = recordings(args)?;
     let servers = args.ice.read()?;
-    let links = links(args, &servers);
+    let links = links(args, &servers)?;
     let context = Context::new();
-    // The first use of the certificate and of random numbers takes a third of a second: before the first viewer.
-    drop(context.peer().open()?);
+    // The first use of the certificate and of random numbers takes a third of a second: before the first viewer. That
+    // the servers can be used shows here, too.
+    drop(servers.add_to(context.peer().with_loopback())?.open()?);
     let sessions = Sessions::new(context, hub.clone(), takes_publisher, args.sessions);
     let sessions = Arc::new(sessions.servers(servers).recorded(recordings.clone()));
     let server = serve(args, sessions.clone(), (takes_publisher, links))?;
@@ -67,7 +68,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     sessions.end(if recordings.is_some() { RECORDING_END_TIME } else { END_TIME });
     shown?;
     report(args, &hub)?;
-    let has_failed = recordings.is_some_and(|recordings| recordings.has_failed());
+    let has_failed = recordings.is_some_and(|recordings| {
+        recordings.note_unfinished();
+        recordings.has_failed()
+    });
     Ok(if has_failed { Outcome::Failed } else { Outcome::Done })
 }
 
@@ -179,7 +183,13 @@ fn track(source: &Source) -> anyhow::Result<Track> {
 }
 
 /// Returns the servers that clients are told of: by their names, as these are given here.
-fn links(args: &ServeArgs, servers: &IceServers) -> Vec<IceServer> {
+fn links(args: &ServeArgs, servers: &IceServers) -> anyhow::Result<Vec<IceServer>> {
+    let has_token = args.token.token.is_some() || args.token.token_file.is_some();
+    if args.share_turn && !has_token {
+        let reason = "--share-turn without a token gives the user name and password of the TURN server to everyone \
+            who reaches this server: add --token-file FILE";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let uri = |scheme: &str, server: &str| match server.split_once(':') {
         Some((known, _)) if known.eq_ignore_ascii_case(scheme) => server.to_owned(),
         _ => format!("{scheme}:{server}"),
@@ -195,7 +205,16 @@ fn links(args: &ServeArgs, servers: &IceServers) -> Vec<IceServer> {
         let (username, credential) = (Some(username), Some(credential));
         links.push(IceServer { uri: uri("turn", turn), username, credential });
     }
-    links
+    let is_plain = |text: &str| text.bytes().all(|octet| matches!(octet, b' '..=b'~'));
+    let is_sent = |link: &IceServer| {
+        let login = [link.username.as_deref(), link.credential.as_ref().map(|it| it.as_str())];
+        is_plain(&link.uri) && login.into_iter().flatten().all(is_plain)
+    };
+    if !links.iter().all(is_sent) {
+        let reason = "--stun and --share-turn: clients can be told of servers, user names and passwords in ASCII only";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    Ok(links)
 }
 
 /// Starts the HTTP server.

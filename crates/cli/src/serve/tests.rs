@@ -72,6 +72,23 @@ fn a_publisher_who_does_not_connect_gives_way_and_takes_nothing_away() {
 }
 
 #[test]
+fn one_who_publishes_is_not_ended_by_one_who_entered_before() {
+    let (_hub, sessions) = sessions(&[], 4);
+    let local = SocketAddr::from(([127, 0, 0, 1], 80));
+    let (id, kind, offer) = ("early", Kind::Publish, "");
+    let early = sessions.enter(&OpenRequest { id, kind, offer, peer: local, local }).unwrap();
+    let (mut second, offer) = client(Direction::SendOnly);
+    let answer = open(&sessions, "second", kind, &offer).unwrap();
+    let _stream = connect(&mut second, &answer);
+    let kept = sessions.keep(&early, kind, std::thread::spawn(|| ()));
+    assert_eq!(kept.unwrap_err().reason, Reason::Conflict);
+    assert!(sessions.is_open("second") && second.ended().is_none());
+    let refused = open(&sessions, "third", kind, &offer).unwrap_err();
+    assert_eq!(refused.reason, Reason::Conflict, "the second was not told to end");
+    sessions.end(PATIENCE);
+}
+
+#[test]
 fn one_address_does_not_take_all_places() {
     let (_hub, sessions) = sessions(&[Codec::H264], 8);
     let enter = |id: &str, peer: &str| {
@@ -161,7 +178,7 @@ fn viewers_who_come_late_get_the_parameter_sets_of_a_publisher() {
     let late = b"\0\0\0\x01\x65late".as_slice();
     wait_until(|| {
         stream.stream.push_frame(late, None).unwrap();
-        match queue.next(Duration::from_millis(20)) {
+        match queue.next(Duration::from_millis(20), |_| true) {
             Next::Sample(sample) if sample.data.ends_with(late) => {
                 assert_eq!((&*sample.data, sample.is_key), (&*[SETS, late].concat(), true));
                 true

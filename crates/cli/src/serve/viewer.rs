@@ -1,13 +1,14 @@
-//! One viewer: its connection, and the thread that sends to it.
+//! One viewer: its connection, and the threads that send to it.
 
 use std::sync::Arc;
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rushes::peer::{Direction, Peer, PeerStream};
 use rushes::{Context, ControlEvent, Error, Pacing, RtpTimestamp};
 
 use super::hub::{Hub, Sample, Show, Track};
-use super::queue::Next;
+use super::queue::{Next, Queue};
 use super::session::Session;
 use super::share::{Change, Share};
 use crate::webrtc;
@@ -67,25 +68,73 @@ impl Viewer {
         tracing::info!(id = self.session.short_id(), "a viewer is connected");
         let queue = self.hub.watch(self.show);
         let sent = streams.into_iter().filter(|stream| stream.sends);
-        let mut outputs: Vec<_> = sent.map(Output::new).collect();
+        let outputs: Vec<_> = sent.map(Output::new).collect();
         anyhow::ensure!(!outputs.is_empty(), "the viewer takes none of what is shown");
-        while !self.session.is_over() && self.peer.ended().is_none() {
-            match queue.next(POLL_INTERVAL) {
-                Next::Sample(sample) => self.send(&mut outputs, &sample)?,
-                Next::Nothing => {}
-                Next::End => {
-                    wait_until(&mut outputs, Instant::now() + LAST_REQUESTS)?;
-                    break;
+        thread::scope(|scope| {
+            let sent = self.send_all(scope, &queue, outputs);
+            self.session.end();
+            sent
+        })
+    }
+
+    /// Sends what is shown, until it is over. From when the path carries less than the video, sound is sent by a
+    /// thread of its own: video waits for the path.
+    fn send_all<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        queue: &'s Queue,
+        mut outputs: Vec<Output>,
+    ) -> anyhow::Result<()> {
+        let mut apart: Vec<usize> = Vec::new();
+        while self.goes_on(queue, &mut outputs, |track| !apart.contains(&track))? {
+            if apart.is_empty() && outputs.iter().any(|output| output.share.is_limited()) {
+                let (video, sound) = outputs.into_iter().partition(Output::is_video);
+                outputs = video;
+                apart = sound.iter().map(|output| output.stream.index).collect();
+                if !sound.is_empty() {
+                    let named = thread::Builder::new().name("rushes-sound".to_owned());
+                    named.spawn_scoped(scope, || self.send_sound(queue, sound))?;
                 }
             }
-            // However often frames come, checks of the path and requests are answered.
-            wait_until(&mut outputs, Instant::now())?;
-            self.take_events(&mut outputs);
         }
-        for output in &outputs {
-            ignore_lost(output.stream.stream.rtcp().send_bye(""))?;
+        say_bye(&outputs)
+    }
+
+    /// Sends these streams only, until what is shown is over.
+    fn send_sound(&self, queue: &Queue, mut outputs: Vec<Output>) {
+        let tracks: Vec<_> = outputs.iter().map(|output| output.stream.index).collect();
+        let mut send = || -> anyhow::Result<()> {
+            while self.goes_on(queue, &mut outputs, |track| tracks.contains(&track))? {}
+            say_bye(&outputs)
+        };
+        if let Err(error) = send() {
+            tracing::info!(id = self.session.short_id(), %error, "a viewer is gone");
+            self.session.end();
         }
-        Ok(())
+    }
+
+    /// Sends the next frame of the tracks that `takes` names; returns `false` if there will be none.
+    fn goes_on(
+        &self,
+        queue: &Queue,
+        outputs: &mut [Output],
+        takes: impl Fn(usize) -> bool,
+    ) -> anyhow::Result<bool> {
+        if self.session.is_over() || self.peer.ended().is_some() {
+            return Ok(false);
+        }
+        match queue.next(POLL_INTERVAL, takes) {
+            Next::Sample(sample) => self.send(outputs, &sample)?,
+            Next::Nothing => {}
+            Next::End => {
+                wait_until(outputs, Instant::now() + LAST_REQUESTS)?;
+                return Ok(false);
+            }
+        }
+        // However often frames come, checks of the path and requests are answered.
+        wait_until(outputs, Instant::now())?;
+        self.take_events(outputs);
+        Ok(true)
     }
 
     /// Sends a frame on the stream of its track, if the viewer has taken that.
@@ -100,13 +149,16 @@ impl Viewer {
         Ok(())
     }
 
-    /// Asks the source for a key frame. A viewer whose path does not carry what there is waits for the next one: key
-    /// frames are the largest, and all viewers get them.
+    /// Asks the source for a key frame. A viewer whose path does not carry what there is waits for the next one, and
+    /// asks if none comes: key frames are the largest, and all viewers get them.
     fn request_key_frame(&self, output: &mut Output) {
-        if output.share.is_limited() {
-            output.share.await_key_frame();
-        } else {
-            self.hub.request_key_frame();
+        if !output.share.is_limited() {
+            return self.hub.request_key_frame();
+        }
+        let now = Instant::now();
+        output.share.await_key_frame(now);
+        if output.share.is_starved(now) {
+            self.hub.request_key_frame_for_limited(now);
         }
     }
 
@@ -180,12 +232,9 @@ impl Output {
     /// Sends a frame. Returns `false` if it is left out: its format does not carry it, or the viewer has no path
     /// at present or one that carries less, or a frame before it that it needs was left out.
     fn send(&mut self, sample: &Sample) -> Result<bool, Error> {
-        if self.needs_key && !sample.is_key {
-            return Ok(false);
-        }
-        let len = sample.data.len();
-        let late = sample.shown.elapsed();
-        if self.is_video() && !self.share.takes(len, sample.is_key, late) {
+        let (len, late, is_video) = (sample.data.len(), sample.shown.elapsed(), self.is_video());
+        let takes = !is_video || self.share.takes(len, sample.is_key, late, Instant::now());
+        if !takes || self.needs_key && !sample.is_key {
             return Ok(false);
         }
         let timestamp = self.first.plus(sample.ticks);
@@ -204,8 +253,19 @@ impl Output {
             sent => ignore_lost(sent).map(|()| true)?,
         };
         self.needs_key = !was_sent;
+        if was_sent && sample.is_key && is_video {
+            self.share.note_key_frame(Instant::now());
+        }
         Ok(was_sent)
     }
+}
+
+/// Says that these streams end.
+fn say_bye(outputs: &[Output]) -> anyhow::Result<()> {
+    for output in outputs {
+        ignore_lost(output.stream.stream.rtcp().send_bye(""))?;
+    }
+    Ok(())
 }
 
 /// Answers requests of the viewer until `until`.

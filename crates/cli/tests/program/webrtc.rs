@@ -215,6 +215,21 @@ fn a_token_is_asked_for() {
 #[test]
 fn mistakes_are_explained() {
     let film = media(FILM);
+    let folder = tempfile::tempdir().unwrap();
+    let password = folder.path().join("password");
+    std::fs::write(&password, "secret\n").unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .unwrap();
+    let password = password.to_str().unwrap();
+    let turn = |server: &'static str, more: &[&'static str]| {
+        let turn = ["serve", "--http", "0", "--turn", server, "--turn-password-file", password];
+        [&turn[..], more].concat()
+    };
+    let shared = turn("127.0.0.1", &["--turn-user", "a", "--share-turn"]);
+    let foreign = turn("127.0.0.1", &["--turn-user", "é", "--share-turn", "--token", "x"]);
+    let ipv6 = turn("::1", &["--turn-user", "a"]);
+    let other = turn("stun:127.0.0.1", &["--turn-user", "a"]);
     let nobody = format!("http://127.0.0.1:{}/whip", free_port());
     for (arguments, code, reason) in [
         (&["send", &film, "--whip", &nobody][..], 1, "cannot connect to"),
@@ -225,6 +240,14 @@ fn mistakes_are_explained() {
         (&["serve", "--audio", "speech.opus"], 2, "<FILE>"),
         (&["serve", "-o", "x.264"], 2, "name it .mkv"),
         (&["serve", &film, "-o", "x.mkv"], 2, "cannot be used with"),
+        (&shared, 2, "--share-turn without a token"),
+        (&foreign, 2, "in ASCII only"),
+        (&ipv6, 2, "over IPv4 only"),
+        (&other, 2, "of the other kind"),
+        (&["serve", "--http", "0", "--stun", "turn:127.0.0.1"], 2, "of the other kind"),
+        (&["serve", "--http", "0", "--stun", "[::1]:5"], 2, "over IPv4 only"),
+        (&["send", &film, "--to", "127.0.0.1:9", "--stun", "a"], 2, "--stun needs --whip"),
+        (&["recv", "--from", "0", "-o", "x.264", "--token", "a"], 2, "--token needs --whep"),
     ] {
         let refused = rushes(arguments).output().unwrap();
         let said = text(&refused.stderr);

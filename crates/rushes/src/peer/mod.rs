@@ -252,6 +252,11 @@ impl Peer {
         self.transport.poll_event()
     }
 
+    /// Returns whether a STUN or TURN server has yet to answer. One that does not is given up after 39.5 seconds.
+    pub fn is_gathering(&self) -> bool {
+        self.transport.with_agent(Instant::now(), |agent| agent.is_gathering())
+    }
+
     /// Returns whether a path to the peer is found and answers.
     pub fn is_connected(&self) -> bool {
         self.transport.is_connected()

@@ -342,10 +342,13 @@ impl Transport {
                     self.path.clear();
                     inner.note(PeerEvent::Disconnected);
                 }
-                ice::Event::ChannelOpened { server, peer } => self.path.open_channel(server, peer),
+                ice::Event::ChannelOpened { channel, peer } => {
+                    self.path.open_channel((channel.server, channel.number), peer);
+                }
                 ice::Event::RelayClosed(error) => {
                     self.path.close_relay();
                     if let Some(error) = error {
+                        tracing::warn!("there is no relay: {error}");
                         inner.note(PeerEvent::RelayFailed(error));
                     }
                 }

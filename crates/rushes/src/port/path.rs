@@ -47,12 +47,12 @@ impl Path {
         lock(&self.state).relay.clone()
     }
 
-    /// Expects datagrams of `peer` in the next channel of a relay, too.
+    /// Expects datagrams of `peer` in a channel of a relay, too.
     #[cfg(feature = "webrtc")]
-    pub(crate) fn open_channel(&self, server: SocketAddr, peer: SocketAddr) {
+    pub(crate) fn open_channel(&self, (server, channel): (SocketAddr, u16), peer: SocketAddr) {
         let relay = &mut lock(&self.state).relay;
         let relay = relay.get_or_insert_with(|| Arc::new(Relay::new(server)));
-        Arc::make_mut(relay).add(peer);
+        Arc::make_mut(relay).set(channel, peer);
     }
 
     /// Expects nothing from the relay any more.

@@ -85,8 +85,13 @@ impl Relay {
     }
 
     #[cfg_attr(not(feature = "webrtc"), allow(dead_code, reason = "only WebRTC has relays"))]
-    pub(crate) fn add(&mut self, peer: SocketAddr) {
-        self.peers.push(peer);
+    pub(crate) fn set(&mut self, channel: u16, peer: SocketAddr) {
+        let place = usize::from(channel.saturating_sub(FIRST_CHANNEL));
+        match self.peers.get_mut(place) {
+            Some(known) => *known = peer,
+            // Each number follows the one before.
+            None => self.peers.push(peer),
+        }
     }
 
     /// Returns whether a datagram is of the relay, which may contain one of a peer.
@@ -130,7 +135,8 @@ mod tests {
 
     fn relay() -> Relay {
         let mut relay = Relay::new(address(3478));
-        (1..=3).for_each(|port| relay.add(address(port)));
+        relay.set(FIRST_CHANNEL, address(9));
+        (1..=3).for_each(|port| relay.set(FIRST_CHANNEL + port - 1, address(port)));
         relay
     }
 

@@ -23,7 +23,8 @@ pub struct ServerConfig {
     /// Whether `/` is the page that plays and publishes; by default it is.
     pub page: bool,
     /// The STUN and TURN servers that clients are told of, with their credentials; by default none. They come in the
-    /// response to an offer (RFC 9725 section 4.6), so that only clients with the token get them.
+    /// response to an offer (RFC 9725 section 4.6): to clients with the token, or without a [`token`](Self::token) to
+    /// everyone.
     pub ice_servers: Vec<IceServer>,
     /// Maximum sessions at a time; 64 by default.
     pub sessions_max: usize,

@@ -57,6 +57,9 @@ impl Agent {
         let host = self.hosts.iter().find(is_near).or_else(|| self.hosts.iter().find(is_alike));
         let host = host.filter(|_| is_usable(address)).ok_or(AgentError::Address(address))?;
         self.turn = Some(Client::new(server, *host, self.gather.split(), now));
+        if let Some(path) = self.watch.selected() {
+            self.settle_relay(path);
+        }
         Ok(())
     }
 
@@ -123,8 +126,9 @@ impl Agent {
             let server = turn.server();
             match happening {
                 Happening::Allocated { relay, mapped } => self.add_relay(relay, mapped),
-                Happening::Channel(peer) => {
-                    self.events.push_back(Event::ChannelOpened { server, peer });
+                Happening::Channel { number, peer } => {
+                    let channel = Channel { server, number };
+                    self.events.push_back(Event::ChannelOpened { channel, peer });
                 }
                 Happening::Gone(error) => self.forget_relay(Some(error)),
             }

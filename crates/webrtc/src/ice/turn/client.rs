@@ -32,8 +32,8 @@ const REFRESH_AHEAD: Duration = Duration::from_secs(60);
 pub(in super::super) enum Happening {
     /// There is an address at the server; it saw us at `mapped`.
     Allocated { relay: SocketAddr, mapped: Option<SocketAddr> },
-    /// From now on the server may send data of this peer in the next channel.
-    Channel(SocketAddr),
+    /// From now on the server may send data of this peer in the channel with this number.
+    Channel { number: u16, peer: SocketAddr },
     /// There is none, or no longer.
     Gone(TurnError),
 }
@@ -109,17 +109,21 @@ impl Client {
         self.state == State::Allocating
     }
 
-    /// Asks for an address again, unless there is one.
+    /// Asks for an address again, unless there is one. One that is being given back is awaited first: the server would
+    /// take the old request for the new allocation.
     pub(in super::super) fn restart(&mut self, now: Instant) {
         if self.state == State::Closed {
             self.state = State::Allocating;
-            self.begin(Purpose::Allocate, now, 0);
+            if !self.transactions.contains(Purpose::Release) {
+                self.begin(Purpose::Allocate, now, 0);
+            }
         }
     }
 
     /// Gives the address back (RFC 8656 section 8.1).
     pub(in super::super) fn release(&mut self, now: Instant) {
-        let had_any = self.relay().is_some();
+        // The server may have answered a request with a password already.
+        let had_any = self.relay().is_some() || self.is_allocating() && self.login.is_some();
         self.close();
         if had_any {
             self.begin(Purpose::Release, now, 0);
@@ -132,12 +136,12 @@ impl Client {
         if self.relay().is_none() {
             return;
         }
-        let known = self.channels.count();
-        match self.channels.send(peer, data) {
+        match self.channels.send(peer, data, now) {
             Outcome::Send(number) => self.outbox.extend(in_channel(number, data)),
-            Outcome::Bind(place) => {
-                if self.channels.count() > known {
-                    self.happenings.push_back(Happening::Channel(peer));
+            Outcome::Bind { place, is_new } => {
+                if is_new {
+                    let number = Channels::number(place);
+                    self.happenings.push_back(Happening::Channel { number, peer });
                 }
                 self.begin(Purpose::Bind(place), now, 0);
                 self.handle_timeout(now);
@@ -160,9 +164,9 @@ impl Client {
         data_indication(datagram)
     }
 
-    /// Returns the number of a peer's channel.
+    /// Returns the number of a peer's channel, which may have to be bound again first.
     pub(in super::super) fn channel(&self, peer: SocketAddr) -> Option<u16> {
-        self.relay().and_then(|_| self.channels.bound(peer))
+        self.relay().and_then(|_| self.channels.number_of(peer))
     }
 
     /// Handles a response of the server; `None` if it is none.
@@ -192,7 +196,8 @@ impl Client {
                 }
                 self.transactions.end(purpose);
                 if !is_login {
-                    self.fail(purpose, TurnError::of(code));
+                    self.fail(purpose, TurnError::of(code), now);
+                    self.handle_timeout(now);
                     return Some(());
                 }
                 let login = Login::read(&self.server, response, self.login.as_ref());
@@ -201,7 +206,7 @@ impl Client {
                         self.login = Some(login);
                         self.begin(purpose, now, next_try);
                     }
-                    None => self.fail(purpose, TurnError::Malformed),
+                    None => self.fail(purpose, TurnError::Malformed, now),
                 }
             }
             Class::Request | Class::Indication => return None,
@@ -227,7 +232,7 @@ impl Client {
         let failed =
             self.transactions.handle_timeout(now, |datagram| outbox.push_back(datagram.to_vec()));
         for purpose in failed {
-            self.fail(purpose, TurnError::NoAnswer);
+            self.fail(purpose, TurnError::NoAnswer, now);
         }
     }
 
@@ -276,7 +281,9 @@ impl Client {
         match purpose {
             Purpose::Allocate => {
                 let relay = response.address(XOR_RELAYED_ADDRESS).filter(|it| is_usable(*it));
-                let Some(relay) = relay else { return self.fail(purpose, TurnError::Malformed) };
+                let Some(relay) = relay else {
+                    return self.fail(purpose, TurnError::Malformed, now);
+                };
                 self.state = State::Allocated { relay, refresh: refresh_at(response, now) };
                 let mapped = response.mapped_address();
                 self.happenings.push_back(Happening::Allocated { relay, mapped });
@@ -286,7 +293,7 @@ impl Client {
                     self.state = State::Allocated { relay, refresh: refresh_at(response, now) };
                 }
             }
-            Purpose::Release => {}
+            Purpose::Release => self.go_on(now),
             Purpose::Bind(place) => {
                 let number = Channels::number(place);
                 for data in self.channels.bind(place, now) {
@@ -296,12 +303,21 @@ impl Client {
         }
     }
 
-    fn fail(&mut self, purpose: Purpose, error: TurnError) {
+    /// The address is given back: a restart may wait for that.
+    fn go_on(&mut self, now: Instant) {
+        if self.state == State::Allocating {
+            self.begin(Purpose::Allocate, now, 0);
+        }
+    }
+
+    fn fail(&mut self, purpose: Purpose, error: TurnError, now: Instant) {
         match purpose {
             // The allocation ends, or has ended already.
-            Purpose::Release => {}
+            Purpose::Release => self.go_on(now),
             Purpose::Bind(place) if error != TurnError::Mismatch => {
-                self.channels.fail(place, error != TurnError::NoAnswer);
+                // Forbidden, another address family, or no more of the peer's addresses (RFC 8656 section 19).
+                let is_final = matches!(error, TurnError::Refused(403 | 443 | 447));
+                self.channels.fail(place, is_final, now);
             }
             _ => {
                 self.close();

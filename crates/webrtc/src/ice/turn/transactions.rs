@@ -77,6 +77,10 @@ impl Transactions {
         self.0.iter().find(is_for)
     }
 
+    pub(super) fn contains(&self, purpose: Purpose) -> bool {
+        self.0.iter().any(|it| it.purpose == purpose)
+    }
+
     pub(super) fn end(&mut self, purpose: Purpose) {
         self.0.retain(|it| it.purpose != purpose);
     }
