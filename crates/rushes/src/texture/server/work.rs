@@ -429,6 +429,8 @@ impl Work {
 #[cfg(test)]
 #[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
 mod tests {
+    use std::sync::Weak;
+
     use rushes_texture::source::GrowingFrame;
     use rushes_texture::{Format, Frame};
 
@@ -489,7 +491,7 @@ mod tests {
         work.push(picture(), Instant::now(), Some(&shared));
         let held = [&own, &other].map(|it| Arc::downgrade(&shared.stripes(it).unwrap()));
         drop(shared);
-        assert_eq!(held.each_ref().map(|stripes| stripes.strong_count()), [1, 0]);
+        assert_eq!(held.each_ref().map(Weak::strong_count), [1, 0]);
         // They are of no use in another shape.
         work.resume(other);
         let (job, _) = work.take_stripe(0).unwrap();
