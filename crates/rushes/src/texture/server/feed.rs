@@ -270,9 +270,9 @@ impl<'a> Round<'a> {
         let captured_at = self.live.as_ref().and_then(|live| live.captured_at());
         let captured_at = captured_at.unwrap_or_else(Instant::now);
         let sessions = feed.sessions();
-        let shared = (sessions.len() > 1).then(|| Arc::new(Shared::default()));
+        let shared = (sessions.len() > 1).then(Shared::default);
         for work in sessions {
-            work.push(picture.clone(), captured_at, shared.clone());
+            work.push(picture.clone(), captured_at, shared.as_ref());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Encoded stripes of one picture, shared by the sessions that send it in the same shape.
 //!
 //! The session that needs a stripe first encodes it; the others that need it meanwhile wait for that, and
-//! for nothing else: no session waits for the network of another. The octets are freed when every session
-//! that was given the picture has sent it or dropped it, so there are at most two frames for each session.
+//! for nothing else: no session waits for the network of another. A session holds only the stripes of its
+//! own shape, of the picture that it sends and of the one that waits, so there are at most two frames for
+//! each session.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -12,7 +13,7 @@ use super::super::lock;
 use super::super::shape::TextureShape;
 use super::encoding::{Encoding, Picture};
 
-/// The encodings of one picture, one for each shape.
+/// The encodings of one picture, one for each shape, while it is given to the sessions.
 #[derive(Debug, Default)]
 pub(super) struct Shared(Mutex<Vec<Arc<Stripes>>>);
 
@@ -23,7 +24,7 @@ impl Shared {
             return None;
         }
         let mut all = lock(&self.0);
-        if let Some(stripes) = all.iter().find(|stripes| stripes.shape == *encoding.shape()) {
+        if let Some(stripes) = all.iter().find(|stripes| stripes.are_of(encoding)) {
             return Some(stripes.clone());
         }
         let stripes = Arc::new(Stripes::new(encoding.shape()));
@@ -48,6 +49,11 @@ impl Stripes {
         let plan = shape.plan();
         let cells = |unit| (0..plan.stripe_count(unit)).map(|_| OnceLock::new()).collect();
         Self { shape: shape.clone(), units: (0..plan.units()).map(cells).collect() }
+    }
+
+    /// Returns whether they are in the shape of `encoding`.
+    pub(super) fn are_of(&self, encoding: &Encoding) -> bool {
+        self.shape == *encoding.shape()
     }
 
     /// Returns the octets of a ready stripe; encodes it if it is the first call for it.

@@ -13,7 +13,7 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::{Job, may_begin};
 use super::pace::interval;
-use super::shared::Shared;
+use super::shared::{Shared, Stripes};
 
 /// Time after the last frame in which a client may request packets of it.
 const LINGER: Duration = Duration::from_millis(150);
@@ -83,8 +83,8 @@ struct Busy {
 struct Waiting {
     picture: Picture,
     captured_at: Instant,
-    /// What is shared with other sessions that were given the picture.
-    shared: Option<Arc<Shared>>,
+    /// The stripes shared with other sessions that were given the picture, in the shape at that time.
+    stripes: Option<Arc<Stripes>>,
 }
 
 #[derive(Default)]
@@ -197,13 +197,15 @@ impl Work {
 
     /// Accepts a picture, of which stripes may be shared with other sessions. Drops the previous one if it
     /// has not been begun.
-    pub(super) fn push(&self, picture: Picture, captured_at: Instant, shared: Option<Arc<Shared>>) {
+    pub(super) fn push(&self, picture: Picture, captured_at: Instant, shared: Option<&Shared>) {
         let mut state = lock(&self.state);
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
             return;
         }
         state.dropped += u64::from(state.waiting.is_some());
-        state.waiting = Some(Waiting { picture, captured_at, shared });
+        let encoding = state.encoding.as_deref();
+        let stripes = encoding.and_then(|encoding| shared?.stripes(encoding));
+        state.waiting = Some(Waiting { picture, captured_at, stripes });
         drop(state);
         self.begun.notify_all();
     }
@@ -253,8 +255,9 @@ impl Work {
         }
         let Some(encoding) = state.encoding.clone() else { return };
         let Some(waiting) = state.waiting.take() else { return };
-        let Waiting { picture, captured_at, shared } = waiting;
-        let shared = Mutex::new(shared.and_then(|shared| shared.stripes(&encoding)));
+        let Waiting { picture, captured_at, stripes } = waiting;
+        // The shape may have changed while the picture waited: it is then encoded for this session alone.
+        let shared = Mutex::new(stripes.filter(|stripes| stripes.are_of(&encoding)));
         let plan = encoding.shape().plan();
         state.tiles.clear();
         state.tiles.extend((0..plan.units()).map(|unit| (0, plan.stripe_count(unit))));
@@ -426,6 +429,8 @@ impl Work {
 #[cfg(test)]
 #[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
 mod tests {
+    use std::sync::Weak;
+
     use rushes_texture::source::GrowingFrame;
     use rushes_texture::{Format, Frame};
 
@@ -472,6 +477,25 @@ mod tests {
         let places: Vec<_> = taken.iter().map(|stripe| (stripe.unit, stripe.index)).collect();
         let own = (0..4).map(|index| (0, index));
         assert_eq!(places, own.chain((0..4).map(|index| (1, index))).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_waiting_picture_holds_stripes_of_its_own_shape_only() {
+        let encoding = |output| {
+            let shape = TextureShape::choose(output, 2_048, 256, 2, 1_408).unwrap();
+            Arc::new(Encoding::new(Format::Rgba8, shape).unwrap())
+        };
+        let (own, other) = (encoding(Format::Bc1), encoding(Format::YCoCgBc3));
+        let (work, shared) = (work(1), Shared::default());
+        work.resume(own.clone());
+        work.push(picture(), Instant::now(), Some(&shared));
+        let held = [&own, &other].map(|it| Arc::downgrade(&shared.stripes(it).unwrap()));
+        drop(shared);
+        assert_eq!(held.each_ref().map(Weak::strong_count), [1, 0]);
+        // They are of no use in another shape.
+        work.resume(other);
+        let (job, _) = work.take_stripe(0).unwrap();
+        assert!(lock(&job.shared).is_none() && held[0].strong_count() == 0);
     }
 
     #[test]
@@ -650,10 +674,9 @@ mod tests {
             work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
             work
         });
-        let shared = Arc::new(Shared::default());
-        let memory = Arc::downgrade(&shared);
+        let shared = Shared::default();
         for work in &works {
-            work.push(picture(), Instant::now(), Some(shared.clone()));
+            work.push(picture(), Instant::now(), Some(&shared));
         }
         drop(shared);
         let mut places = Vec::new();
@@ -668,9 +691,7 @@ mod tests {
         note(&job, &stripe);
         works[0].sent(0, &job);
         assert!(lock(&job.shared).is_none(), "a job that is kept to send packets again has none");
-        assert!(memory.upgrade().is_some(), "the other has not begun");
         let (other, stripe) = works[1].take_stripe(0).unwrap();
-        assert!(memory.upgrade().is_none());
         let stripes = Arc::downgrade(lock(&other.shared).as_ref().unwrap());
         note(&other, &stripe);
         works[1].sent(0, &other);
