@@ -228,7 +228,7 @@ mod tests {
         channels.due(end);
         assert_eq!(channels.send(peer(0), &[], end), bind(0, false));
         channels.bind(0, end);
-        assert_eq!(channels.send(peer(1000), &[], start + (REUSE - PAUSE)), Outcome::Nothing);
+        assert_eq!(channels.send(peer(1000), &[], start + PERMISSION + PAUSE), Outcome::Nothing);
         channels.due(old);
         assert_eq!(channels.send(peer(1000), &[], old), bind(1, true));
         assert_eq!(channels.number_of(peer(1000)), Some(FIRST_CHANNEL + 1));
