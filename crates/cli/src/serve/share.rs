@@ -285,7 +285,9 @@ mod tests {
         viewer.seconds(20, 500_000.0);
         assert!(viewer.share.is_limited());
         let sent = viewer.seconds(60, 500_000.0);
-        assert!(sent.len() > 60, "{sent:?}");
+        // A key frame of 60 kB alone takes longer than a second; there is no pause of five.
+        let is_near = |pair: &[u32]| pair[1] - pair[0] < 150;
+        assert!(sent.len() >= 12 && sent.windows(2).all(is_near), "{sent:?}");
         viewer.seconds(120, 1e9);
         assert_eq!(viewer.changes.last(), Some(&Change::All));
         assert_eq!(viewer.seconds(10, 1e9).len(), 300);

@@ -85,7 +85,8 @@ fn one_who_publishes_is_not_ended_by_one_who_entered_before() {
     assert!(sessions.is_open("second") && second.ended().is_none());
     let refused = open(&sessions, "third", kind, &offer).unwrap_err();
     assert_eq!(refused.reason, Reason::Conflict, "the second was not told to end");
-    sessions.end(PATIENCE);
+    sessions.close("second");
+    wait_until(|| !sessions.is_open("second"));
 }
 
 #[test]

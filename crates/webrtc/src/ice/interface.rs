@@ -50,8 +50,8 @@ pub enum Event {
     /// The peer has not answered for 30 seconds: sending media must stop (RFC 7675 section 5.1). Another pair
     /// may be selected; the same one not without a restart.
     Disconnected,
-    /// From now on datagrams of `peer` may come in this channel, and no longer those of the peer that it was for before.
-    /// Numbers begin with [`Channel::FIRST`], and are used again after 16 minutes at the earliest.
+    /// From now on datagrams of `peer` may come in this channel, and no longer those of the peer that it was for
+    /// before. Numbers begin with [`Channel::FIRST`], and are used again after 16 minutes at the earliest.
     ChannelOpened {
         /// The channel.
         channel: Channel,
