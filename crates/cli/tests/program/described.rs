@@ -150,12 +150,14 @@ fn a_description_of_which_nothing_can_be_used_is_an_error() {
 fn a_file_with_the_name_of_another_codec_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let sdp = folder.path().join("a.sdp");
-    let media = "v=0\nc=IN IP4 127.0.0.1\nm=video 5004 RTP/AVP 104\na=rtpmap:104 VP8/90000\n";
-    std::fs::write(&sdp, media).unwrap();
-    for (name, wanted) in [
-        ("x.264", "x.264 is the name of H.264, and the stream is VP8. Try: -o copy.ivf"),
-        ("x.mkv", "VP8 is not written to containers: name it .ivf"),
+    for (codec, name, wanted) in [
+        ("VP8", "x.264", "x.264 is the name of H.264, and the stream is VP8. Try: -o copy.ivf"),
+        ("AV1", "x.mkv", "AV1 is not written to containers: name it .obu"),
     ] {
+        let media = format!(
+            "v=0\nc=IN IP4 127.0.0.1\nm=video 5004 RTP/AVP 104\na=rtpmap:104 {codec}/90000\n"
+        );
+        std::fs::write(&sdp, media).unwrap();
         let output =
             run(&["recv", "--sdp", sdp.to_str().unwrap(), "-o", name, "--duration", "1ms"]);
         let log = text(&output.stderr);
