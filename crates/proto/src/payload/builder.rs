@@ -764,10 +764,13 @@ impl FrameBuilder {
         self.delivered_octets += len as u64;
     }
 
-    /// Empties the buffer of a frame that is dropped. The next one is probably as large: with new memory
+    /// Empties the buffer of a frame that is dropped. The pool keeps that of a huge one: with new memory
     /// for each, a receiver of huge frames would be too slow for any of them.
     fn drop_data(&mut self) {
-        self.note_len(self.peak.max(self.len));
+        if self.len_hint.note_dropped(self.peak.max(self.len)) {
+            self.pool.give(std::mem::take(&mut self.data));
+        }
+        self.peak = 0;
         self.clear_data();
     }
 

@@ -31,6 +31,16 @@ impl LenHint {
         self.set(len.max(self.len - self.len / 16));
     }
 
+    /// Notes the octets of a frame that is dropped, and returns `true`, if it is large. Smaller ones need
+    /// no memory of their own: whoever sends frames that end nowhere must not hold any.
+    pub(super) fn note_dropped(&mut self, len: usize) -> bool {
+        let is_large = len > LARGE_LEN;
+        if is_large {
+            self.note(len);
+        }
+        is_large
+    }
+
     fn set(&mut self, len: usize) {
         let large = |len| (len > LARGE_LEN).then_some(len);
         let (before, now) = (large(self.len), large(len));

@@ -79,6 +79,7 @@ pub(super) fn send_units(format: &dyn PayloadFormat, units: &[&[u8]], limit: usi
 pub(super) struct Listener {
     depacketiser: Box<dyn Depacketiser>,
     builder: FrameBuilder,
+    pool: FramePool,
     arrival: Instant,
 }
 
@@ -91,9 +92,11 @@ impl Listener {
         assert_eq!(settings.framing, Framing::AnnexB);
         #[allow(clippy::disallowed_methods, reason = "any epoch will do")]
         let arrival = Instant::now();
+        let pool = FramePool::new();
         Self {
             depacketiser: format.depacketiser(),
-            builder: FrameBuilder::new(format, settings, FramePool::new()),
+            builder: FrameBuilder::new(format, settings, pool.clone()),
+            pool,
             arrival,
         }
     }
@@ -138,6 +141,11 @@ impl Listener {
     pub(super) fn timed_frames(&mut self) -> Vec<(u32, Vec<u8>)> {
         let frames = std::iter::from_fn(|| self.builder.pop());
         frames.map(|frame| (frame.timestamp().0, frame.to_vec())).collect()
+    }
+
+    /// Returns the octets of memory that is kept for later frames.
+    pub(super) fn kept(&self) -> usize {
+        self.pool.kept_octets()
     }
 
     /// Returns the approximate octets in frames and units not yet delivered.

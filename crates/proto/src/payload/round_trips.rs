@@ -183,20 +183,25 @@ fn a_packetiser_continues_after_a_refused_frame() {
 }
 
 #[test]
-fn the_memory_of_a_dropped_frame_is_used_for_the_next() {
-    let (format, unit) = (Codec::Avc.format(true), Codec::Avc.unit(1, 1 << 20));
-    let sent = send(format.packetiser().as_mut(), &annex_b(&[unit]), 1400);
-    let mut listener = Listener::new(format.as_ref(), Delivery::AccessUnit);
-    for (n, payload) in sent.iter().enumerate() {
-        if n == 700 {
-            listener.lose(1);
-        } else {
-            // Fragments after the missing one are of no use.
-            let _ = listener.take(&payload.octets, 7, payload.marker);
+fn the_memory_of_a_dropped_frame_is_for_later_ones_however_large_it_is() {
+    // Any pool keeps 32 MiB, and more only for a source with frames as large.
+    for len in [1 << 20, 40 << 20] {
+        let (format, unit) = (Codec::Avc.format(true), Codec::Avc.unit(1, len));
+        let sent = send(format.packetiser().as_mut(), &annex_b(&[unit]), 60_000);
+        let mut listener = Listener::new(format.as_ref(), Delivery::AccessUnit);
+        let lost = sent.len() - 2;
+        for (n, payload) in sent.iter().enumerate() {
+            if n == lost {
+                listener.lose(1);
+            } else {
+                // Fragments after the missing one are of no use.
+                let _ = listener.take(&payload.octets, 7, payload.marker);
+            }
         }
+        assert_eq!((listener.frames().len(), listener.dropped()), (0, 1));
+        assert!(listener.held() < 64 << 10, "{}", listener.held());
+        assert!(listener.kept() >= lost * 59_000, "{} of {len}", listener.kept());
     }
-    assert_eq!((listener.frames().len(), listener.dropped()), (0, 1));
-    assert!(listener.held() >= 700 * 1390, "{}", listener.held());
 }
 
 #[test]
