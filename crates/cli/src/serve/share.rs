@@ -21,7 +21,7 @@ const MIN: f64 = 100_000.0;
 const LATE: Duration = Duration::from_secs(1);
 /// How long a viewer whose path carries less waits for a key frame that comes by itself, before the source is asked.
 const WAIT: Duration = Duration::from_secs(3);
-/// How long after a key frame was sent requests for one are about what came before it.
+/// Requests that arrive so soon after a key frame was sent were made before it arrived, and are ignored.
 const ANSWERED: Duration = Duration::from_millis(500);
 /// Over how long the rate of the video is measured, at least at first and then: groups of pictures are shorter.
 const MEASURED_FIRST: Duration = Duration::from_secs(1);
@@ -142,8 +142,8 @@ impl Share {
         Some(if carries_all { Change::All } else { Change::More(whole(limit)) })
     }
 
-    /// Leaves everything out until a key frame: the viewer cannot decode what comes before it. A request just after a
-    /// key frame was sent is older than that, and changes nothing.
+    /// Leaves out all pictures until the next key frame, as the viewer cannot decode them. Does nothing just after a
+    /// key frame was sent: the viewer had not received it when it made the request.
     pub(super) fn await_key_frame(&mut self, now: Instant) {
         let is_answered = |at: Instant| now.saturating_duration_since(at) < ANSWERED;
         if !self.key_sent.is_some_and(is_answered) {

@@ -182,7 +182,7 @@ fn track(source: &Source) -> anyhow::Result<Track> {
     Ok(Track { codec: source.codec, encoding })
 }
 
-/// Returns the servers that clients are told of: by their names, as these are given here.
+/// Returns the STUN and TURN servers for the `Link` fields, by the names that were given as options.
 fn links(args: &ServeArgs, servers: &IceServers) -> anyhow::Result<Vec<IceServer>> {
     let has_token = args.token.token.is_some() || args.token.token_file.is_some();
     if args.share_turn && !has_token {

@@ -31,8 +31,8 @@ impl LenHint {
         self.set(len.max(self.len - self.len / 16));
     }
 
-    /// Notes the octets of a frame that is dropped, and returns `true`, if it is large. Smaller ones need
-    /// no memory of their own: whoever sends frames that end nowhere must not hold any.
+    /// Notes the octets of a frame that is dropped, and returns `true`, if it is large. For smaller ones
+    /// nothing is kept: a stranger's unfinished frames must not occupy memory.
     pub(super) fn note_dropped(&mut self, len: usize) -> bool {
         let is_large = len > LARGE_LEN;
         if is_large {
