@@ -616,7 +616,7 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         command: "cargo install --path crates/cli --features ipsec-mb",
         reason: BUILDS,
-        proof: Some((".ci/run", "--features rushes-proto/ipsec-mb")),
+        proof: Some((".ci/run", ".ci/ciphers rushes-crypto")),
     },
     Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
