@@ -36,6 +36,7 @@ fn sources(kind: Kind, frames: u32, random: &mut Seeded) -> Vec<Source> {
     units
         .into_iter()
         .map(|count| {
+            let count = if kind.has_nal_units() { count } else { 1 };
             let units = (0..count).map(|_| unit(random));
             Source::new(kind, first.take().into_iter().chain(units).collect())
         })
@@ -137,6 +138,19 @@ fn case(seed: u64) -> Setting {
 fn a_thousand_networks_deliver_every_unit_at_most_once_in_order_and_as_it_was_sent() {
     for seed in 1..=1000 {
         check(&case(seed), 60);
+    }
+}
+
+#[test]
+fn uncompressed_video_is_delivered_whole_once_and_in_order_with_retransmissions_and_srtp() {
+    for seed in 1..=100 {
+        let setting = Setting {
+            kind: Kind::Raw,
+            delivery: Delivery::AccessUnit,
+            packet_len_max: 150 + (seed % 400) as usize,
+            ..case(seed)
+        };
+        check(&setting, 60);
     }
 }
 
