@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rushes::{
     Codec, Context, Delivery, Error, Event, FrameRate, Framing, MediaStream, Pacing, PayloadType,
-    ReceivePath, RtpTimestamp, SendPath, Session, Ssrc,
+    Poller, ReceivePath, RtpTimestamp, SendPath, Session, Ssrc,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -410,4 +410,33 @@ fn a_keep_alive_reveals_a_lost_tail() {
     assert!(receiver.pull_frame(Duration::from_millis(20)).unwrap().is_none());
     let statistics = receiver.statistics().receive;
     assert_eq!((statistics.packets, statistics.packets_lost, statistics.frames), (2, 0, 1));
+}
+
+/// Sends a frame of 200 packets to `port`; all of them wait in the socket afterwards.
+fn send_in_small_packets(port: u16) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let payload_type = PayloadType::GENERIC.value();
+    for n in 0..200_u8 {
+        let marker = if n == 199 { 0x80 } else { 0 };
+        let header = [0x80, payload_type | marker, 0, n, 0, 0, 0, 7, 0, 0, 0, 7];
+        socket.send_to(&[&header[..], &[n; 10]].concat(), ("127.0.0.1", port)).unwrap();
+    }
+}
+
+/// An unfinished frame is given up after a second without packets, but these packets had arrived.
+#[test]
+fn a_reader_that_does_not_run_for_a_while_gives_up_nothing_that_has_arrived() {
+    let open = || session().stream(Codec::Generic).probation(1).open().unwrap();
+    let (mut stream, polled) = (open(), open());
+    let mut poller = Poller::new().unwrap();
+    send_in_small_packets(stream.local_address().port());
+    send_in_small_packets(polled.local_address().port());
+    poller.add(polled.split().unwrap().1, 7).unwrap();
+    let mut frame = stream.pull_frame(Duration::ZERO).unwrap();
+    let mut polled = poller.pull(Duration::ZERO).unwrap();
+    std::thread::sleep(SECOND + SECOND / 10);
+    frame = frame.or_else(|| stream.pull_frame(SECOND).unwrap());
+    polled = polled.or_else(|| poller.pull(SECOND).unwrap());
+    assert_eq!(frame.map(|frame| frame.len()), Some(2000), "{:?}", stream.statistics());
+    assert_eq!(polled.map(|(_, frame)| frame.len()), Some(2000));
 }

@@ -175,8 +175,10 @@ impl StreamReceiver {
     /// Returns the next frame without reading the socket, if there is one, and the next timeout; passes
     /// events to their hook.
     pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
-        let inbox = self.attached.inbox();
-        let (frame, due) = collect((inbox, now), Receiver::poll_frame, &mut self.events);
+        let Self { attached, events, .. } = self;
+        // A socket that fails is reported where it is read next.
+        let _ = read_before_timers(attached, now);
+        let (frame, due) = collect((attached.inbox(), now), Receiver::poll_frame, events);
         if let Some(frame) = &frame {
             self.note_latency(frame, now);
         }
@@ -226,6 +228,7 @@ impl StreamReceiver {
             let seen = port.wake_ups();
             let now = Instant::now();
             port.serve(now);
+            read_before_timers(attached, now)?;
             let (frame, due) = collect((inbox, now), &mut poll, events);
             if let Some(frame) = frame {
                 return Ok(Pulled::Frame(frame));
@@ -250,6 +253,13 @@ impl StreamReceiver {
             last = Some(progress);
         }
     }
+}
+
+/// Reads what has arrived if a timer is due at `now`.
+fn read_before_timers(attached: &Attached, now: Instant) -> Result<(), Error> {
+    let inbox = attached.inbox();
+    let is_due = inbox.lock().poll_timeout().is_some_and(|due| due <= now);
+    if is_due { attached.port.read_before_timers(inbox) } else { Ok(()) }
 }
 
 /// Returns what `poll` returns for the receiver of `inbox`, and the receiver's next timeout; events are

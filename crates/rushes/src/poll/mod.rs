@@ -18,7 +18,7 @@ use rushes_proto::payload::Frame;
 use self::schedule::Schedule;
 use crate::error::Error;
 use crate::lock::lock;
-use crate::port::{Changes, Inbox, Port, Watch, earlier};
+use crate::port::{BATCH_LEN, Changes, Inbox, Port, Watch, earlier};
 
 /// Maximum frames that are given before the sockets are read again, although streams have more: what was
 /// read at once may be many, and the kernel's buffers must not overflow meanwhile.
@@ -26,9 +26,6 @@ const FRAMES_MAX: u32 = 1024;
 
 /// Maximum batches that are read from one port in turn.
 const BATCHES_MAX: usize = 8;
-
-/// Datagrams of a batch from which on there may be more: a call reads four messages at least.
-const BATCH_LEN: usize = 4;
 
 /// Pause of a port after a socket error, which may be temporary.
 const ERROR_PAUSE: Duration = Duration::from_millis(10);

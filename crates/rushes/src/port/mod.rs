@@ -41,7 +41,7 @@ pub(crate) use self::destinations::{DESTINATIONS_MAX, Destinations, Targets};
 pub(crate) use self::inbox::Inbox;
 pub(crate) use self::outbox::{Outbox, SendState};
 pub(crate) use self::path::Path;
-pub(crate) use self::read::{Progress, Wait};
+pub(crate) use self::read::{BATCH_LEN, Progress, Wait};
 pub(crate) use self::relay::Hop;
 pub(crate) use self::retransmissions::Retransmissions;
 pub(crate) use self::traits::Reports;

@@ -21,6 +21,13 @@ const CONTROL_INTERVAL: Duration = Duration::from_millis(2);
 /// stream's reader drops datagrams for the stream, unless these are no more than two frames.
 const UNCOLLECTED_MAX: usize = 64 << 20;
 
+/// Datagrams of a batch from which on there may be more: a call reads four messages at least.
+pub(crate) const BATCH_LEN: usize = 4;
+
+/// Maximum number of batches that are read before timers: 256 messages, more than a socket's buffer holds by
+/// default.
+const BATCHES_MAX: usize = 64;
+
 /// Maximum number of datagrams passed to a stream at once.
 const RUN_MAX: usize = 64;
 
@@ -75,17 +82,9 @@ impl Port {
         wait: Wait,
         seen: u64,
     ) -> Result<Progress, Error> {
-        let mut state = match self.read_state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => {
-                // No application code runs under this lock, and the arenas are plain memory.
-                self.read_state.clear_poison();
-                poisoned.into_inner()
-            }
-            Err(TryLockError::WouldBlock) => {
-                self.wait_for_wake_up(seen, wait.deadline);
-                return Ok(Progress::Waited);
-            }
+        let Some(mut state) = self.begin_reading() else {
+            self.wait_for_wake_up(seen, wait.deadline);
+            return Ok(Progress::Waited);
         };
         let taken = self.read(own, &mut state, wait);
         drop(state);
@@ -96,18 +95,45 @@ impl Port {
     /// Reads one batch of media, RTCP or both without waiting, for a poller; returns the number of
     /// datagrams of media, or `None` if another thread is reading the port.
     pub(crate) fn read_ready(&self, media: bool, control: bool) -> Result<Option<usize>, Error> {
-        let mut state = match self.read_state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => {
-                self.read_state.clear_poison();
-                poisoned.into_inner()
-            }
-            Err(TryLockError::WouldBlock) => return Ok(None),
-        };
+        let Some(mut state) = self.begin_reading() else { return Ok(None) };
         let taken = self.read_sockets(&mut state, media, control);
         drop(state);
         self.wake_waiting();
         taken.map(Some)
+    }
+
+    /// Returns the buffers of the reading thread, or `None` if another thread is reading.
+    fn begin_reading(&self) -> Option<MutexGuard<'_, ReadState>> {
+        match self.read_state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                // No application code runs under this lock, and the arenas are plain memory.
+                self.read_state.clear_poison();
+                Some(poisoned.into_inner())
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Reads what waits in the socket, before the timers of stream `own` that are due are handled.
+    ///
+    /// A thread that did not run for a while finds its timers due, and packets that arrived in time still in
+    /// the socket.
+    pub(crate) fn read_before_timers(&self, own: &Inbox) -> Result<(), Error> {
+        // A thread that is reading now passes them on.
+        let Some(mut state) = self.begin_reading() else { return Ok(()) };
+        let mut outcome = Ok(BATCH_LEN);
+        for _ in 0..BATCHES_MAX {
+            if !matches!(outcome, Ok(BATCH_LEN..)) {
+                break;
+            }
+            let datagrams = self.socket.receive(&mut state.arena, self.epoch, None);
+            outcome = datagrams.map(|it| self.distribute(Some(own), it.read_at(), it));
+        }
+        drop(state);
+        self.wake_waiting();
+        outcome?;
+        Ok(())
     }
 
     fn read_sockets(
