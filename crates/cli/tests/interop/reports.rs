@@ -60,7 +60,7 @@ fn rtpbin_reads_our_sender_reports_and_answers_them() {
         launch(&receiving(H265, port, local + 1, "", "", &then), &RTCP_LOGGING).listening(port);
     // GStreamer sends its first report after 2.5 to 7.5 seconds.
     let report = send(file, port, &["--local-port", &local.to_string(), "--loop", "6"]);
-    let (_, log) = process.stop_after(Duration::from_millis(500));
+    let (_, log) = process.stop_at("got BYE packet");
     let ssrc = report["ssrc"].as_str().unwrap();
     assert!(log.contains(&format!("got SR packet: SSRC {ssrc}")), "{}", rtcp_lines(&log));
     assert!(log.contains("got SDES packet with 1 items"), "{}", rtcp_lines(&log));

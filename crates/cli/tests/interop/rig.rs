@@ -5,6 +5,7 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -73,6 +74,8 @@ pub(crate) struct Process {
     child: Child,
     /// The outputs, which are read from the start because a full pipe would block the process.
     outputs: Option<[JoinHandle<String>; 2]>,
+    /// The error output so far.
+    errors: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Process {
@@ -93,8 +96,10 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let outputs = Some([read(child.stdout.take()), read(child.stderr.take())]);
-        Self { name: program.to_owned(), child, outputs }
+        let errors = Arc::default();
+        let out = read(child.stdout.take(), Arc::default());
+        let outputs = Some([out, read(child.stderr.take(), Arc::clone(&errors))]);
+        Self { name: program.to_owned(), child, outputs, errors }
     }
 
     /// Waits until the process listens on `port`, and returns it.
@@ -127,6 +132,16 @@ impl Process {
     /// that, as GStreamer sometimes does.
     pub(crate) fn stop_after(self, time: Duration) -> (String, String) {
         self.ended_after(time).1
+    }
+
+    /// Interrupts the process as soon as its error output contains `text`, or when it has not said it for long.
+    pub(crate) fn stop_at(self, text: &str) -> (String, String) {
+        let deadline = Instant::now() + PATIENCE;
+        let says = || String::from_utf8_lossy(&self.errors.lock().unwrap()).contains(text);
+        while !says() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(50));
+        }
+        self.stop_after(Duration::ZERO)
     }
 
     /// Like [`stop_after`](Self::stop_after), and also returns the exit code.
@@ -166,13 +181,17 @@ impl Process {
     }
 }
 
-fn read(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+/// Reads a stream to its end into `octets`, and returns them as text.
+fn read(
+    mut stream: Option<impl Read + Send + 'static>,
+    octets: Arc<Mutex<Vec<u8>>>,
+) -> JoinHandle<String> {
     thread::spawn(move || {
-        let mut octets = Vec::new();
-        if let Some(mut stream) = stream {
-            let _ = stream.read_to_end(&mut octets);
+        let mut part = [0; 8192];
+        while let Some(Ok(len @ 1..)) = stream.as_mut().map(|stream| stream.read(&mut part)) {
+            octets.lock().unwrap().extend_from_slice(&part[..len]);
         }
-        String::from_utf8_lossy(&octets).into_owned()
+        String::from_utf8_lossy(&octets.lock().unwrap()).into_owned()
     })
 }
 

@@ -152,7 +152,7 @@ fn exchange_reports(suite: Suite) {
     let mut more = vec!["--local-port", &local, "--loop", "6", "--fresh-key", "--ssrc", SSRC];
     more.extend(["--srtp", suite.name, "--key", &key]);
     let report = send(&file, port, &more);
-    let (_, log) = process.stop_after(Duration::from_millis(500));
+    let (_, log) = process.stop_at("got BYE packet");
     let control = &report["rtcp"];
     let log = rtcp_lines(&log);
     assert!(log.contains("got SR packet: SSRC 12345678"), "{report}\n{log}");
