@@ -412,14 +412,17 @@ fn a_keep_alive_reveals_a_lost_tail() {
     assert_eq!((statistics.packets, statistics.packets_lost, statistics.frames), (2, 0, 1));
 }
 
+/// Returns packet `number` of a frame with a timestamp, the last one if `marker`.
+fn packet(number: u8, timestamp: u8, marker: bool) -> Vec<u8> {
+    let kind = PayloadType::GENERIC.value() | if marker { 0x80 } else { 0 };
+    [&[0x80, kind, 0, number, 0, 0, 0, timestamp, 0, 0, 0, 7][..], &[number; 10]].concat()
+}
+
 /// Sends a frame of 200 packets to `port`; all of them wait in the socket afterwards.
 fn send_in_small_packets(port: u16) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let payload_type = PayloadType::GENERIC.value();
-    for n in 0..200_u8 {
-        let marker = if n == 199 { 0x80 } else { 0 };
-        let header = [0x80, payload_type | marker, 0, n, 0, 0, 0, 7, 0, 0, 0, 7];
-        socket.send_to(&[&header[..], &[n; 10]].concat(), ("127.0.0.1", port)).unwrap();
+    for n in 0..200 {
+        socket.send_to(&packet(n, 7, n == 199), ("127.0.0.1", port)).unwrap();
     }
 }
 
@@ -439,4 +442,31 @@ fn a_reader_that_does_not_run_for_a_while_gives_up_nothing_that_has_arrived() {
     polled = polled.or_else(|| poller.pull(SECOND).unwrap());
     assert_eq!(frame.map(|frame| frame.len()), Some(2000), "{:?}", stream.statistics());
     assert_eq!(polled.map(|(_, frame)| frame.len()), Some(2000));
+}
+
+/// Otherwise each frame that a slow application takes would bring more of them.
+#[test]
+fn nothing_is_read_for_a_timer_while_frames_wait() {
+    let time = Duration::from_millis(1);
+    let builder = session().stream(Codec::Generic).probation(1).reorder_time(time);
+    let mut stream = builder.open().unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = stream.local_address();
+    let send = |n| socket.send_to(&packet(n, n, true), to).unwrap();
+    for n in (0..100).filter(|n| ![2, 50].contains(n)) {
+        send(n);
+    }
+    let mut arrives = |n| assert_eq!(stream.pull_frame(SECOND).unwrap().unwrap()[0], n);
+    // The timer of packet 2 has everything read, and finishes frames but the one behind it. That of packet 50
+    // begins then.
+    [0, 1, 4].into_iter().for_each(&mut arrives);
+    for n in 100..150 {
+        send(n);
+    }
+    std::thread::sleep(5 * time);
+    arrives(5);
+    assert_eq!(stream.statistics().socket.received_datagrams, 98);
+    for n in (6..50).chain(52..150) {
+        assert_eq!(stream.pull_frame(SECOND).unwrap().unwrap()[0], n);
+    }
 }

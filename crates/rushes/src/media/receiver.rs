@@ -258,8 +258,14 @@ impl StreamReceiver {
 /// Reads what has arrived if a timer is due at `now`.
 fn read_before_timers(attached: &Attached, now: Instant) -> Result<(), Error> {
     let inbox = attached.inbox();
-    let is_due = inbox.lock().poll_timeout().is_some_and(|due| due <= now);
+    let is_due = has_due_timer(&inbox.lock(), now);
     if is_due { attached.port.read_before_timers(inbox) } else { Ok(()) }
+}
+
+/// Returns whether timers are to be handled at `now`. They wait while finished frames do, as reading does: an
+/// application that is slower than its sender must not collect frames without limit.
+fn has_due_timer(receiver: &Receiver, now: Instant) -> bool {
+    receiver.poll_timeout().is_some_and(|due| due <= now) && receiver.ready_octets() == 0
 }
 
 /// Returns what `poll` returns for the receiver of `inbox`, and the receiver's next timeout; events are
@@ -270,7 +276,7 @@ fn collect<T>(
     events: &mut Vec<Event>,
 ) -> (Option<T>, Option<Instant>) {
     let mut receiver = inbox.lock();
-    if receiver.poll_timeout().is_some_and(|due| due <= now) {
+    if has_due_timer(&receiver, now) {
         receiver.handle_timeout(now);
     }
     let frame = poll(&mut receiver);
