@@ -2,11 +2,12 @@
 //! instrumented build is needed. The random numbers are the same in each run, so that the same
 //! command finds a failure again.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use std::{env, fs, io, panic};
+use std::{env, fs, io, panic, thread};
 
 use rushes_fuzz::corpus;
 use rushes_fuzz::targets::{TARGETS, Target};
@@ -57,35 +58,48 @@ fn chosen(names: &[&str]) -> io::Result<Vec<&'static Target>> {
     if names.is_empty() { Ok(TARGETS.iter().collect()) } else { names.iter().map(find).collect() }
 }
 
+thread_local! {
+    /// The target that the thread runs, and its input.
+    static CURRENT: RefCell<(&'static str, Vec<u8>)> = const { RefCell::new(("", Vec::new())) };
+}
+
+/// Runs targets, as many at once as there are cores.
 fn replay(seconds: f64, names: &[&str]) -> io::Result<()> {
     check_programs()?;
-    let input = Arc::new(Mutex::new((TARGETS[0].name, Vec::new())));
-    save_input_on_panic(input.clone());
+    save_input_on_panic();
     println!("{:24} {:>6} {:>6} {:>9}", "target", "stored", "seeds", "runs");
-    for target in chosen(names)? {
-        let (stored, seeds) = (corpus::load(target.name)?, (target.seeds)());
-        let counts = (stored.len(), seeds.len());
-        let inputs: Vec<_> = stored.into_iter().chain(seeds).collect();
-        let run = |octets: Vec<u8>| {
-            let mut current = input.lock().expect("no other thread uses it");
-            *current = (target.name, octets);
-            let octets = current.1.clone();
-            drop(current);
-            (target.run)(&octets);
-        };
-        let until = Instant::now() + Duration::from_secs_f64(seconds);
-        let mut runs = 0_u64;
-        for octets in &inputs {
-            run(octets.clone());
-            runs += 1;
-        }
-        let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        while Instant::now() < until {
-            run(changed(&inputs, &mut random));
-            runs += 1;
-        }
-        println!("{:24} {:>6} {:>6} {runs:>9}", target.name, counts.0, counts.1);
+    let left = Mutex::new(chosen(names)?.into_iter());
+    let next = || left.lock().expect("no thread panics with it").next();
+    let work = || std::iter::from_fn(&next).try_for_each(|target| replay_one(target, seconds));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+        })
+    })
+}
+
+fn replay_one(target: &Target, seconds: f64) -> io::Result<()> {
+    let (stored, seeds) = (corpus::load(target.name)?, (target.seeds)());
+    let counts = (stored.len(), seeds.len());
+    let inputs: Vec<_> = stored.into_iter().chain(seeds).collect();
+    let run = |octets: Vec<u8>| {
+        CURRENT.set((target.name, octets.clone()));
+        (target.run)(&octets);
+    };
+    let until = Instant::now() + Duration::from_secs_f64(seconds);
+    let mut runs = 0_u64;
+    for octets in &inputs {
+        run(octets.clone());
+        runs += 1;
     }
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    while Instant::now() < until {
+        run(changed(&inputs, &mut random));
+        runs += 1;
+    }
+    println!("{:24} {:>6} {:>6} {runs:>9}", target.name, counts.0, counts.1);
     Ok(())
 }
 
@@ -102,11 +116,14 @@ fn check_programs() -> io::Result<()> {
 }
 
 /// Writes the current input to a file if a target panics.
-fn save_input_on_panic(input: Arc<Mutex<(&'static str, Vec<u8>)>>) {
+fn save_input_on_panic() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         print(info);
-        let Ok(input) = input.lock() else { return };
+        let input = CURRENT.take();
+        if input.0.is_empty() {
+            return;
+        }
         let file = env::temp_dir().join(format!("rushes-fuzz-{}", input.0));
         if fs::write(&file, &input.1).is_ok() {
             eprintln!("to repeat: replay --file {} {}", file.display(), input.0);
