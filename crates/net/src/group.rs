@@ -1,6 +1,10 @@
 //! Groups a batch of datagrams into messages for the kernel.
 
 /// Maximum datagrams in one `UDP_SEGMENT` message (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+///
+/// Later kernels take 128, which datagrams below 508 octets could fill. That saves some 15 ns for each
+/// (Linux 6.18, loopback), of the microsecond that sending so small a packet takes: not worth a trial at
+/// run time.
 pub(crate) const MAX_SEGMENTS: usize = 64;
 
 /// Maximum octets in one `UDP_SEGMENT` message of several datagrams. The kernel's limit is 65 535

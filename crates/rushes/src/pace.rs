@@ -16,7 +16,12 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// No pacing: packets are sent in batches of 64 KiB, one after the other without waiting.
+    /// No pacing: packets are sent in batches of 64 KiB, one after the other. The sender waits only while
+    /// its socket's buffer is full, which a network device empties at the rate of its link.
+    ///
+    /// Within one host there is no device: what a receiver does not take at once waits in its socket's
+    /// buffer, 4 MiB by default, and is lost beyond it, as with any UDP socket. Larger frames need
+    /// [`Rate`](Self::Rate) there, below what the receiver can take.
     Off,
     /// Over this share of the frame interval, 0.01 to 1; by default 0.9. A link that a stream of
     /// equal frames fills by up to this share then needs no more queue than a burst, at the cost

@@ -163,7 +163,7 @@ pub enum PayloadError {
     #[error("the start of the fragmented unit is missing")]
     FragmentWithoutStart,
     /// The frame is larger than the receiver allows.
-    #[error("the frame is larger than {limit} octets")]
+    #[error("the frame is larger than {limit} octets, the frame_len_max of the receiver")]
     FrameTooLarge {
         /// The maximum octets of a frame.
         limit: usize,

@@ -44,6 +44,7 @@ mod round_trips;
 mod split;
 mod stretch;
 pub mod texture;
+mod units;
 pub mod vp8;
 pub mod vp9;
 
@@ -158,13 +159,13 @@ pub trait Packetiser: Send {
     }
 
     /// Returns how many units of the last [started](Self::start) frame were left out because the
-    /// format cannot send them.
+    /// format cannot send them, as far as the frame was split.
     fn units_left_out(&self) -> usize {
         0
     }
 
     /// Returns the layers of `frame`, the last [started](Self::start) one, if it tells them.
-    fn layers(&self, _frame: &[u8]) -> Option<Layers> {
+    fn layers(&mut self, _frame: &[u8]) -> Option<Layers> {
         None
     }
 

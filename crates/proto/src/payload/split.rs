@@ -1,16 +1,14 @@
 //! Splits access units: the part of sending that the three NAL unit formats share.
 
 use std::collections::VecDeque;
-use std::marker::PhantomData;
-use std::ops::Range;
 
 use super::builder::Framing;
 use super::error::FrameError;
 use super::fragment::{Fragment, MAX_OWN_OCTETS, Run};
 use super::layers::Layers;
 use super::layout::{Layout, Numbering, Position};
-use super::nal::find_units;
 use super::stretch::{Item, LOOK_AHEAD, OCTETS_MAX, Planner, Stretch};
+use super::units::{Known, Units};
 use super::{Packetiser, PaddingLimit};
 
 /// Octets of a length field in an aggregation packet.
@@ -18,6 +16,13 @@ const LENGTH_LEN: usize = 2;
 
 /// Octets of a decoding order number.
 const DONL_LEN: usize = 2;
+
+/// Octets that are searched for the units of one stretch. They should fit the second-level cache of common
+/// processors, because they are read again when they are copied.
+const SEARCH_AHEAD: usize = 256 << 10;
+
+/// Octets of a unit after which [`Layout::starts_picture_after`] reads no more.
+const HEAD_LEN: usize = 4;
 
 /// Splits access units into single NAL unit, aggregation and fragmentation packets.
 ///
@@ -31,9 +36,7 @@ pub(super) struct NalPacketiser<L> {
     /// The decoding order number of the next unit (RFC 7798 section 4.6).
     don: u16,
     limit: usize,
-    units: Vec<Range<usize>>,
-    /// Number of units of the frame that cannot be sent, and are not in `units`.
-    left_out: usize,
+    units: Units<L>,
     /// The index of the next unit, and the octets after its header sent in fragments.
     unit: usize,
     sent: usize,
@@ -44,7 +47,6 @@ pub(super) struct NalPacketiser<L> {
     seen: usize,
     /// The rest of the current stretch; without items left at its end.
     stretch: Stretch,
-    layout: PhantomData<L>,
 }
 
 impl<L: Layout> NalPacketiser<L> {
@@ -55,15 +57,13 @@ impl<L: Layout> NalPacketiser<L> {
             numbering,
             don: 0,
             limit: 0,
-            units: Vec::new(),
-            left_out: 0,
+            units: Units::new(),
             unit: 0,
             sent: 0,
             padding: PaddingLimit::default(),
             items: VecDeque::new(),
             seen: 0,
             stretch: Stretch { segment: 0, items: 0, padded: 0 },
-            layout: PhantomData,
         }
     }
 
@@ -72,15 +72,31 @@ impl<L: Layout> NalPacketiser<L> {
         if self.numbering == Numbering::Don { DONL_LEN } else { 0 }
     }
 
+    /// Returns what `find` returns, once the frame was searched far enough for it; `None` if the whole
+    /// frame does not suffice.
+    #[inline]
+    fn once_known<T>(
+        &mut self,
+        frame: &[u8],
+        mut find: impl FnMut(&Self) -> Option<T>,
+    ) -> Option<T> {
+        loop {
+            let found = find(self);
+            if found.is_some() || !self.units.search_on(frame) {
+                return found;
+            }
+        }
+    }
+
     /// Returns the number of units, from unit `first` on, that fit one aggregation packet, and the octets
-    /// of that packet.
-    fn aggregable(&self, first: usize) -> (usize, usize) {
+    /// of that packet; `None` if that is not known yet.
+    fn aggregable(&self, first: usize) -> Option<(usize, usize)> {
         if !self.aggregate {
-            return (1, 0);
+            return Some((1, 0));
         }
         let mut sum = L::HEADER_LEN;
         let mut count = 0;
-        for unit in &self.units[first..] {
+        while let Some(unit) = self.units.get(first + count) {
             let number_len = match (self.numbering, count) {
                 (Numbering::None, _) => 0,
                 (Numbering::Don, 0) => DONL_LEN,
@@ -88,40 +104,49 @@ impl<L: Layout> NalPacketiser<L> {
             };
             let len = sum + number_len + LENGTH_LEN + unit.len();
             if len > self.limit {
-                break;
+                return Some((count, sum));
+            }
+            if !unit.is_whole {
+                return None;
             }
             sum = len;
             count += 1;
         }
-        (count, sum)
+        self.units.are_all_known().then_some((count, sum))
     }
 
-    /// Returns the item that begins with unit `first`, and its number of units.
-    fn item(&self, first: usize) -> (Item, usize) {
-        let len = self.units[first].len() + self.number_len();
+    /// Returns the item that begins with unit `first`, and its number of units; `None` if it is not known.
+    fn item(&self, first: usize) -> Option<(Item, usize)> {
+        let unit = self.units.get(first).filter(|unit| unit.is_whole)?;
+        let len = unit.len() + self.number_len();
         if len > self.limit {
             let octets = (len - L::HEADER_LEN).min(OCTETS_MAX);
-            return (Item::Split(octets as u32), 1);
+            return Some((Item::Split(octets as u32), 1));
         }
-        match self.aggregable(first) {
+        Some(match self.aggregable(first)? {
             (0 | 1, _) => (Item::Whole(len as u32), 1),
             (count, sum) => (Item::Whole(sum as u32), count),
-        }
+        })
     }
 
-    /// Chooses the stretch that begins with the next unit.
-    fn plan(&mut self) {
-        while self.items.len() < LOOK_AHEAD && self.seen < self.units.len() {
-            let (item, units) = self.item(self.seen);
-            self.items.push_back(item);
-            self.seen += units;
+    /// Chooses the stretch that begins with the next unit, which starts at `start`. A unit of which more is
+    /// not known than was searched is a stretch of its own: its short last packet matters little.
+    fn plan(&mut self, frame: &[u8], start: usize) {
+        let search_to = start.saturating_add(SEARCH_AHEAD);
+        while self.items.len() < LOOK_AHEAD {
+            if let Some((item, units)) = self.item(self.seen) {
+                self.items.push_back(item);
+                self.seen += units;
+            } else if self.units.searched() >= search_to || !self.units.search_on(frame) {
+                break;
+            }
         }
         let planner = Planner {
             limit: self.limit as u32,
             head_len: L::HEADER_LEN as u32 + 1,
             padding: self.padding,
         };
-        let is_followed = self.seen < self.units.len();
+        let is_followed = self.units.get(self.seen).is_some() || !self.units.are_all_known();
         let before = self.stretch.segment;
         self.stretch = planner.best(self.items.make_contiguous(), is_followed, before);
     }
@@ -139,25 +164,25 @@ impl<L: Layout> NalPacketiser<L> {
         }
     }
 
-    fn push_single(&mut self, frame: &[u8], fragment: &mut Fragment) {
-        let unit = self.units[self.unit].clone();
+    fn push_single(&mut self, unit: Known, frame: &[u8], fragment: &mut Fragment) {
         if self.numbering == Numbering::Don {
             let body = unit.start + L::HEADER_LEN;
             fragment.push_own(&frame[unit.start..body]);
             fragment.push_own(&self.don.to_be_bytes());
             fragment.push_frame(body..unit.end);
         } else {
-            fragment.push_frame(unit);
+            fragment.push_frame(unit.range());
         }
         self.pad(fragment);
         self.advance(1);
     }
 
     fn push_aggregate(&mut self, count: usize, frame: &[u8], fragment: &mut Fragment) {
-        let units = &self.units[self.unit..self.unit + count];
-        let header = L::aggregate_header(units.iter().map(|unit| &frame[unit.clone()]));
+        let units = &self.units;
+        let ranges = (0..count).filter_map(|n| Some(units.get(self.unit + n)?.range()));
+        let header = L::aggregate_header(ranges.clone().map(|unit| &frame[unit]));
         fragment.push_own(&header[..L::HEADER_LEN]);
-        for (n, unit) in units.iter().enumerate() {
+        for (n, unit) in ranges.enumerate() {
             let [hi, lo] = (unit.len() as u16).to_be_bytes();
             match (self.numbering, n) {
                 (Numbering::None, _) => fragment.push_own(&[hi, lo]),
@@ -168,18 +193,30 @@ impl<L: Layout> NalPacketiser<L> {
                 // DOND is the difference from the previous number, minus one.
                 (Numbering::Don, _) => fragment.push_own(&[0, hi, lo][1 - L::DOND_LEN..]),
             }
-            fragment.push_frame(unit.clone());
+            fragment.push_frame(unit);
         }
         self.pad(fragment);
         self.advance(count);
     }
 
+    /// Returns the octets of the current unit that the next fragment has room for.
+    #[inline]
+    fn room(&self) -> usize {
+        let is_numbered = self.numbering == Numbering::Don && self.sent == 0;
+        self.segment() - L::HEADER_LEN - 1 - if is_numbered { DONL_LEN } else { 0 }
+    }
+
     fn push_fragment(&mut self, frame: &[u8], fragment: &mut Fragment) {
-        let unit = self.units[self.unit].clone();
-        let header = L::header(&frame[unit.clone()]);
-        let body = unit.start + L::HEADER_LEN + self.sent;
+        let room = self.room();
+        // Whether this fragment is the last must be known.
+        let sent = L::HEADER_LEN + self.sent;
+        let unit = self.once_known(frame, |it| {
+            it.units.get(it.unit).filter(|unit| unit.is_whole || unit.len() > sent + room)
+        });
+        let Some(unit) = unit else { return };
+        let header = L::header(&frame[unit.range()]);
+        let body = unit.start + sent;
         let number = self.numbering == Numbering::Don && self.sent == 0;
-        let room = self.segment() - L::HEADER_LEN - 1 - if number { DONL_LEN } else { 0 };
         let left = unit.end - body;
         let position = match (self.sent, left <= room) {
             (0, _) => Position::Start,
@@ -201,19 +238,30 @@ impl<L: Layout> NalPacketiser<L> {
     }
 
     /// Returns whether this unit is the last slice of its picture (RFC 9328 section 4.3.3, P bit).
-    fn ends_picture(&self, frame: &[u8]) -> bool {
-        let unit = &frame[self.units[self.unit].clone()];
+    fn ends_picture(&mut self, frame: &[u8]) -> bool {
+        let Some(unit) = self.units.get(self.unit).map(|unit| &frame[unit.range()]) else {
+            return false;
+        };
         if !L::is_slice(unit) {
             return false;
         }
-        self.units[self.unit + 1..]
-            .iter()
-            .find_map(|next| L::starts_picture_after(unit, &frame[next.clone()]))
-            .unwrap_or(true)
+        let mut n = self.unit + 1;
+        while self.units.has(frame, n) {
+            let next = self.once_known(frame, |it| {
+                it.units.get(n).filter(|next| next.is_whole || next.len() >= HEAD_LEN)
+            });
+            let next = next.and_then(|next| L::starts_picture_after(unit, &frame[next.range()]));
+            if let Some(starts_picture) = next {
+                return starts_picture;
+            }
+            n += 1;
+        }
+        true
     }
 
     fn advance(&mut self, units: usize) {
         self.unit += units;
+        self.seen = self.seen.max(self.unit);
         self.sent = 0;
         self.don = self.don.wrapping_add(units as u16);
         self.items.pop_front();
@@ -230,7 +278,6 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         }
         self.unit = 0;
         self.sent = 0;
-        self.left_out = 0;
         // The length fields of aggregated units have 16 bits.
         self.limit = limit.min(usize::from(u16::MAX));
         self.units.clear();
@@ -245,21 +292,7 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
         }
-        if let Err(error) = find_units(frame, self.input, &mut self.units) {
-            self.units.clear();
-            return Err(error);
-        }
-        let found = self.units.len();
-        let mut refused = None;
-        self.units.retain(|unit| match check_unit::<L>(frame, unit.clone()) {
-            Ok(()) => true,
-            Err(error) => {
-                refused.get_or_insert(error);
-                false
-            }
-        });
-        self.left_out = found - self.units.len();
-        refused.filter(|_| self.units.is_empty()).map_or(Ok(()), Err)
+        self.units.start(frame, self.input)
     }
 
     fn set_padding_limit(&mut self, limit: PaddingLimit) {
@@ -267,33 +300,41 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
     }
 
     fn units_left_out(&self) -> usize {
-        self.left_out
+        self.units.left_out()
     }
 
-    fn layers(&self, frame: &[u8]) -> Option<Layers> {
-        let parts = self.units.iter().filter_map(|unit| {
-            let (header, body) = frame.get(unit.clone())?.split_at_checked(L::HEADER_LEN)?;
+    fn layers(&mut self, frame: &[u8]) -> Option<Layers> {
+        while self.units.search_on(frame) {}
+        let units = (0..).map_while(|n| self.units.get(n));
+        let parts = units.filter_map(|unit| {
+            let (header, body) = frame.get(unit.range())?.split_at_checked(L::HEADER_LEN)?;
             L::CODEC.layers(header, body)
         });
         parts.map(Some).reduce(Layers::join).flatten()
     }
 
     fn next(&mut self, frame: &[u8], fragment: &mut Fragment) -> bool {
-        if self.unit >= self.units.len() {
+        if !self.units.has(frame, self.unit) {
             return false;
         }
+        let Some(unit) = self.units.get(self.unit) else { return false };
         if self.stretch.items == 0 {
-            self.plan();
+            self.plan(frame, unit.start);
         }
-        if self.sent > 0 || self.units[self.unit].len() + self.number_len() > self.limit {
+        let len_max = self.limit - self.number_len();
+        let single =
+            |it: &Self| it.units.get(it.unit).filter(|unit| unit.is_whole || unit.len() > len_max);
+        let is_cut = self.sent > 0
+            || self.once_known(frame, single).is_some_and(|unit| unit.len() > len_max);
+        if is_cut {
             self.push_fragment(frame, fragment);
-        } else {
-            match self.aggregable(self.unit) {
-                (0 | 1, _) => self.push_single(frame, fragment),
-                (count, _) => self.push_aggregate(count, frame, fragment),
+        } else if let Some(unit) = self.units.get(self.unit) {
+            match self.once_known(frame, |it| it.aggregable(it.unit)) {
+                None | Some((0 | 1, _)) => self.push_single(unit, frame, fragment),
+                Some((count, _)) => self.push_aggregate(count, frame, fragment),
             }
         }
-        fragment.set_marker(self.unit >= self.units.len());
+        fragment.set_marker(!self.units.has(frame, self.unit));
         true
     }
 
@@ -302,8 +343,12 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         if self.sent == 0 {
             return None;
         }
-        let unit = self.units.get(self.unit)?.clone();
-        let room = self.segment() - L::HEADER_LEN - 1;
+        let room = self.room();
+        // What is known is sent before more is searched, because it is in the cache now.
+        let octets = L::HEADER_LEN + self.sent + room;
+        let unit = self.once_known(frame, |it| {
+            it.units.get(it.unit).filter(|unit| unit.is_whole || unit.len() > octets)
+        })?;
         let start = unit.start + L::HEADER_LEN + self.sent;
         // The last fragment has a different header, even if it is full.
         let count = most.min((unit.end - start - 1) / room);
@@ -311,22 +356,9 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
             return None;
         }
         self.sent += count * room;
-        let header = L::fragment_header(L::header(&frame[unit]), Position::Middle);
+        let header = L::fragment_header(L::header(&frame[unit.range()]), Position::Middle);
         let (mut own, own_len) = ([0; MAX_OWN_OCTETS], L::HEADER_LEN + 1);
         own[..own_len].copy_from_slice(&header[..own_len]);
         Some(Run { own, own_len, start, len: room, count })
-    }
-}
-
-fn check_unit<L: Layout>(frame: &[u8], unit: Range<usize>) -> Result<(), FrameError> {
-    let offset = unit.start;
-    if unit.len() < L::HEADER_LEN {
-        return Err(FrameError::NalHeader { offset, len: unit.len() });
-    }
-    let nal_type = L::nal_type(L::header(&frame[unit]));
-    if L::NAL_TYPES.contains(&nal_type) {
-        Ok(())
-    } else {
-        Err(FrameError::NalType { offset, nal_type })
     }
 }

@@ -160,6 +160,10 @@ impl<'s, 'f> Outgoing<'s, 'f> {
 
 impl Drop for Outgoing<'_, '_> {
     fn drop(&mut self) {
+        if self.sender.statistics.packets > self.packets_before {
+            let units_left_out = self.sender.packetiser.units_left_out() as u64;
+            self.sender.statistics.units_left_out += units_left_out;
+        }
         if self.whole {
             return;
         }

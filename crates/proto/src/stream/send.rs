@@ -396,7 +396,6 @@ impl Sender {
         }
         self.statistics.frames += 1;
         self.statistics.frame_octets += frame.len() as u64;
-        self.statistics.units_left_out += self.packetiser.units_left_out() as u64;
         Ok(Outgoing::new(self, frame, timestamp))
     }
 

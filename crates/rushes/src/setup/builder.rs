@@ -274,7 +274,12 @@ impl StreamBuilder {
         self
     }
 
-    /// Sets the octets in the largest frame to accept, by default 64 MiB.
+    /// Sets the octets in the largest frame to accept, by default 64 MiB; the first start code or length
+    /// field does not count. A larger frame is dropped, and counted as
+    /// [`FrameTooLarge`](crate::Discard::FrameTooLarge); a sender has no limit.
+    ///
+    /// While frames are that large, a receiver needs the memory of one that arrives and of those that
+    /// the application holds, and keeps that of two more ([`memory`](Self::memory) limits the former).
     pub fn frame_len_max(mut self, octets: usize) -> Self {
         self.frame.frame_len_max = octets;
         self

@@ -138,7 +138,7 @@ impl Packetiser for Av1Packetiser {
         true
     }
 
-    fn layers(&self, frame: &[u8]) -> Option<Layers> {
+    fn layers(&mut self, frame: &[u8]) -> Option<Layers> {
         let parts = self.obus.iter();
         let parts = parts.map(|obu| obu.header.layers(frame.get(obu.body.clone())?));
         parts.reduce(Layers::join).flatten()

@@ -9,6 +9,7 @@ mod header;
 mod picture;
 mod reader;
 mod start_code;
+mod unit_search;
 
 pub use access_unit::{AccessUnitDetector, Boundary};
 pub use dependence::{Dependence, DependenceReader};
@@ -19,6 +20,7 @@ pub use picture::{
 };
 pub use reader::{AccessUnitReader, ReadError};
 pub use start_code::find_start_codes;
+pub(super) use unit_search::UnitSearch;
 
 use std::ops::Range;
 
@@ -51,21 +53,8 @@ pub fn find_units(
 }
 
 fn find_annexb(frame: &[u8], units: &mut Vec<Range<usize>>) -> Result<(), FrameError> {
-    let mut codes = find_start_codes(frame);
-    let Some(first) = codes.next() else {
-        return if frame.iter().all(|octet| *octet == 0) { Ok(()) } else { no_start_code(frame) };
-    };
-    if frame[..first].iter().any(|octet| *octet != 0) {
-        return no_start_code(frame);
-    }
-    let mut start = first + START_CODE_LEN;
-    for code in codes.chain([frame.len()]) {
-        let unit = trimmed(frame, start..code);
-        if !unit.is_empty() {
-            units.push(unit);
-        }
-        start = code + START_CODE_LEN;
-    }
+    let mut search = UnitSearch::new(frame)?;
+    units.extend(std::iter::from_fn(|| search.next_before(frame, frame.len())));
     Ok(())
 }
 
@@ -91,20 +80,6 @@ fn find_length_prefixed(frame: &[u8], units: &mut Vec<Range<usize>>) -> Result<(
         }
     }
     Ok(())
-}
-
-/// Returns `range` without the zeros at its end, which belong to no NAL unit
-/// (`trailing_zero_8bits`).
-fn trimmed(frame: &[u8], range: Range<usize>) -> Range<usize> {
-    let zeros = frame[range.clone()].iter().rev().take_while(|octet| **octet == 0).count();
-    range.start..range.end - zeros
-}
-
-fn no_start_code(frame: &[u8]) -> Result<(), FrameError> {
-    let mut found = [0; 4];
-    let len = frame.len().min(found.len());
-    found[..len].copy_from_slice(&frame[..len]);
-    Err(FrameError::NoStartCode { found })
 }
 
 #[cfg(test)]

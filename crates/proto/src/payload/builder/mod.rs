@@ -1,10 +1,15 @@
 //! Assembles units into frames, and decides which frames are delivered and which are dropped.
 
+mod open_unit;
+mod placed;
+mod settings;
+
+pub use settings::{Delivery, FrameSettings, Framing};
+
 use std::collections::VecDeque;
 
 use super::coverage::Coverage;
 use super::elements::ReceivedElements;
-use super::error::PayloadError;
 use super::frame::Frame;
 use super::layers::Layers;
 use super::len_hint::LenHint;
@@ -13,61 +18,6 @@ use super::pool::FramePool;
 use super::{PacketInfo, PayloadFormat};
 use crate::rtp::CaptureTime;
 use crate::time::RtpTimestamp;
-
-/// The unit of delivery: the data that is delivered as one frame.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Delivery {
-    /// Whole access units: if a packet is missing, the access unit is dropped as a whole.
-    #[default]
-    AccessUnit,
-    /// Each NAL unit as soon as it is complete. This has the lowest latency, and a lost packet
-    /// affects only the units in it.
-    Unit,
-}
-
-/// The framing of NAL units in frames that are sent or received.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Framing {
-    /// Start codes: `00 00 00 01` before each NAL unit (ITU-T H.264, H.265 and H.266 annex B).
-    #[default]
-    AnnexB,
-    /// A 4-octet length before each NAL unit, as in MP4 files (ISO/IEC 14496-15).
-    LengthPrefixed,
-}
-
-/// Settings of a [`FrameBuilder`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct FrameSettings {
-    /// The unit of delivery.
-    pub delivery: Delivery,
-    /// The framing of NAL units.
-    pub framing: Framing,
-    /// Maximum octets of a frame.
-    pub frame_len_max: usize,
-    /// Whether frames with missing parts are delivered, too, in formats whose packets state their
-    /// [place](PayloadFormat::placement); [`Frame::missing`] then returns these parts. At least half of a
-    /// frame must have arrived: a few packets must not cost the work of whole frames.
-    pub incomplete: bool,
-    /// Whether frames are delivered [together](PackedFrames), without their time and what else a
-    /// [`Frame`] tells, in formats of [one packet a frame](PayloadFormat::has_one_packet_frames).
-    pub packed: bool,
-}
-
-impl Default for FrameSettings {
-    /// Returns whole access units with start codes, of up to 64 MiB each.
-    fn default() -> Self {
-        Self {
-            delivery: Delivery::AccessUnit,
-            framing: Framing::AnnexB,
-            frame_len_max: 64 << 20,
-            incomplete: false,
-            packed: false,
-        }
-    }
-}
-
-/// Octets before each NAL unit in either framing.
-const PREFIX_LEN: usize = 4;
 
 /// Assembles the frames of one source.
 ///
@@ -314,163 +264,6 @@ impl FrameBuilder {
         }
     }
 
-    /// Opens a unit. An unfinished unit is abandoned.
-    pub fn open_unit(&mut self) {
-        self.abandon_unit();
-        if self.data.capacity() == 0 {
-            self.data = self.pool.take(self.len_hint.get());
-        }
-        self.open_unit = Some(self.len);
-        if self.prefixed {
-            self.append(&[0, 0, 0, 1]);
-        }
-    }
-
-    /// Adds octets to the open unit; does nothing if no unit is open.
-    ///
-    /// # Errors
-    /// [`PayloadError::FrameTooLarge`]; the unit is then abandoned, and the frame will be dropped.
-    #[inline]
-    pub fn extend(&mut self, octets: &[u8]) -> Result<(), PayloadError> {
-        if self.open_unit.is_none() {
-            return Ok(());
-        }
-        let limit = self.settings.frame_len_max;
-        if self.len + octets.len() > limit {
-            self.abandon_unit();
-            return Err(PayloadError::FrameTooLarge { limit });
-        }
-        self.append(octets);
-        Ok(())
-    }
-
-    #[inline]
-    fn append(&mut self, octets: &[u8]) {
-        let end = self.len + octets.len();
-        if let Some(place) = self.data.get_mut(self.len..end) {
-            place.copy_from_slice(octets);
-        } else {
-            self.reserve(end);
-            self.data.truncate(self.len);
-            self.data.extend_from_slice(octets);
-        }
-        self.len = end;
-    }
-
-    /// Makes room for a frame of `end` octets. The memory is doubled, but does not exceed the maximum size of a frame.
-    #[inline]
-    fn reserve(&mut self, end: usize) {
-        if end > self.data.capacity() {
-            let limit = self.settings.frame_len_max + PREFIX_LEN;
-            let room = (2 * self.data.capacity()).min(limit).max(end);
-            self.data.truncate(self.len);
-            self.data.reserve_exact(room - self.data.len());
-        }
-    }
-
-    /// Returns whether the next packet, if sampled at `timestamp`, may continue the open unit.
-    #[inline]
-    pub(crate) fn may_continue_unit(&self, timestamp: RtpTimestamp) -> bool {
-        let is_same = |packet: PacketInfo| packet.timestamp == timestamp;
-        self.open_unit.is_some() && self.gap == 0 && self.packet.is_some_and(is_same)
-    }
-
-    /// Lets `write` write a payload of `len` octets so that those after its first `HEAD` (at most
-    /// 3) follow the open unit; returns the first ones. The unit is unchanged until
-    /// [`grow`](Self::grow). `None`, with nothing written, if the payload does not fit.
-    #[inline]
-    pub(crate) fn write_behind<const HEAD: usize, E>(
-        &mut self,
-        len: usize,
-        write: impl FnOnce(&mut [u8]) -> Result<(), E>,
-    ) -> Option<Result<[u8; 3], E>> {
-        // The head temporarily overwrites the end of the unit.
-        let start = self.open_unit?;
-        let from = self.len.checked_sub(HEAD).filter(|from| *from >= start)?;
-        let end = from + len;
-        if end > self.settings.frame_len_max || len < HEAD {
-            return None;
-        }
-        if self.data.len() < end {
-            self.reserve(end);
-            self.data.resize(end, 0);
-        }
-        let place = self.data.get_mut(from..end)?;
-        let overwritten = *place.first_chunk::<HEAD>()?;
-        let outcome = write(place);
-        let head = std::mem::replace(place.first_chunk_mut::<HEAD>()?, overwritten);
-        let mut octets = [0; 3];
-        octets.get_mut(..HEAD)?.copy_from_slice(&head);
-        Some(outcome.map(|()| octets))
-    }
-
-    /// Adds octets to the open unit; returns `false`, with nothing changed, if they do not fit.
-    #[inline]
-    pub(crate) fn write_more(&mut self, octets: &[u8]) -> bool {
-        let fits =
-            self.open_unit.is_some() && self.len + octets.len() <= self.settings.frame_len_max;
-        if fits {
-            self.append(octets);
-        }
-        fits
-    }
-
-    /// Returns the `len` octets that [`write_behind`](Self::write_behind) wrote behind the open
-    /// unit.
-    pub(crate) fn written_behind(&self, len: usize) -> &[u8] {
-        self.data.get(self.len..self.len + len).unwrap_or_default()
-    }
-
-    /// Adds to the open unit the `len` octets behind it, which [`write_behind`](Self::write_behind)
-    /// wrote.
-    #[inline]
-    pub(crate) fn grow(&mut self, len: usize) {
-        self.len = (self.len + len).min(self.data.len());
-    }
-
-    /// Finishes the open unit.
-    pub fn finish_unit(&mut self) {
-        let Some(start) = self.open_unit.take() else { return };
-        if self.prefixed && self.settings.framing == Framing::LengthPrefixed {
-            let len = (self.len - start - PREFIX_LEN) as u32;
-            self.data[start..start + PREFIX_LEN].copy_from_slice(&len.to_be_bytes());
-        }
-        self.units += 1;
-        if self.per_unit {
-            self.deliver(false);
-        }
-    }
-
-    /// Returns opens, fills and finishes a unit at once.
-    ///
-    /// # Errors
-    /// [`PayloadError::FrameTooLarge`], as from [`extend`](Self::extend).
-    pub fn push_unit(&mut self, unit: &[u8]) -> Result<(), PayloadError> {
-        if self.packed.is_some() {
-            return self.pack_unit(unit);
-        }
-        self.open_unit();
-        self.extend(unit)?;
-        self.finish_unit();
-        Ok(())
-    }
-
-    /// Adds a unit to the frames that are delivered together.
-    #[inline]
-    fn pack_unit(&mut self, unit: &[u8]) -> Result<(), PayloadError> {
-        let limit = self.settings.frame_len_max;
-        if unit.len() > limit {
-            return Err(PayloadError::FrameTooLarge { limit });
-        }
-        if let Some(packed) = &mut self.packed {
-            packed.push(unit);
-            self.units += 1;
-            self.delivered += 1;
-            self.delivered_octets += unit.len() as u64;
-        }
-        Ok(())
-    }
-
     /// Moves the finished frames that are delivered together behind those in `into`.
     pub(crate) fn take_packed(&mut self, into: &mut PackedFrames) {
         if let Some(packed) = &mut self.packed {
@@ -500,67 +293,6 @@ impl FrameBuilder {
     pub fn note_layers(&mut self, layers: Option<Layers>) {
         let before = self.layers.filter(|_| !self.per_unit);
         self.layers = Layers::join(before, layers);
-    }
-
-    /// Places octets at offset `at` of the current frame, in a format whose packets state their
-    /// [place](PayloadFormat::placement). Octets that were placed there before are overwritten.
-    ///
-    /// Both `at` and the number of octets must be whole grains.
-    ///
-    /// # Errors
-    /// [`PayloadError::FrameTooLarge`] if the octets reach beyond the end of the frame, or the frame
-    /// is larger than the receiver allows; nothing is then changed.
-    #[inline]
-    pub fn place(&mut self, at: usize, octets: &[u8]) -> Result<(), PayloadError> {
-        let Some(coverage) = &mut self.coverage else { return Ok(()) };
-        let (frame_len, limit) = (coverage.frame_len(), self.settings.frame_len_max);
-        let end = at.saturating_add(octets.len());
-        if frame_len > limit || end > frame_len {
-            return Err(PayloadError::FrameTooLarge { limit: limit.min(frame_len) });
-        }
-        if self.damaged {
-            // The memory of the frame was given back.
-            return Ok(());
-        }
-        if self.data.len() < frame_len {
-            self.pool.give(std::mem::take(&mut self.data));
-            self.data = self.pool.take_whole(frame_len);
-        }
-        if let Some(place) = self.data.get_mut(at..end) {
-            place.copy_from_slice(octets);
-            coverage.add(at, octets.len());
-        }
-        Ok(())
-    }
-
-    /// Notes to which field the octets about to be placed belong. A field ends where another begins,
-    /// even at the same time.
-    pub(super) fn set_field(&mut self, is_second: bool) {
-        let is_begun = self.coverage.as_ref().is_some_and(|coverage| !coverage.is_empty());
-        if is_begun && self.is_second_field != is_second {
-            self.close_frame();
-            (self.in_frame, self.damaged) = (true, false);
-        }
-        self.is_second_field = is_second;
-    }
-
-    /// Forgets what was placed in the current frame from offset `at` on, a whole grain: it was placed
-    /// wrongly.
-    pub(super) fn forget_placed_from(&mut self, at: usize) {
-        if let Some(coverage) = &mut self.coverage {
-            coverage.forget_from(at);
-        }
-    }
-
-    /// Discards the open unit. If whole frames are delivered, its frame is damaged.
-    pub fn abandon_unit(&mut self) {
-        let Some(start) = self.open_unit.take() else { return };
-        self.peak = self.peak.max(self.len);
-        self.len = start;
-        self.damaged = true;
-        if self.per_unit {
-            self.note_dropped();
-        }
     }
 
     /// Notes that the current packet could not be used and is missing from the frame.
@@ -696,28 +428,6 @@ impl FrameBuilder {
             }
         }
         self.units = 0;
-    }
-
-    /// Ends a frame whose packets state their place: it is whole if all of it was placed.
-    fn close_placed(&mut self) {
-        let Some(coverage) = &mut self.coverage else { return };
-        let is_enough = coverage.is_whole() || self.settings.incomplete && coverage.is_half();
-        if !is_enough || self.damaged {
-            coverage.clear();
-            self.clear_data();
-            self.note_dropped();
-            return;
-        }
-        let missing = if coverage.is_whole() { Vec::new() } else { coverage.missing() };
-        for range in &missing {
-            self.data.get_mut(range.clone()).unwrap_or_default().fill(0);
-        }
-        self.len = coverage.frame_len();
-        coverage.clear();
-        self.deliver(true);
-        if let Some(frame) = self.ready.back_mut() {
-            (frame.missing, frame.is_second_field) = (missing, self.is_second_field);
-        }
     }
 
     fn deliver(&mut self, marker: bool) {
