@@ -35,8 +35,6 @@ pub struct GpuOptions {
 /// A graphics device. Cheap to clone; all clones are the same device.
 #[derive(Clone, Debug)]
 pub struct Gpu {
-    #[cfg(feature = "window")]
-    pub(crate) instance: wgpu::Instance,
     pub(crate) adapter: wgpu::Adapter,
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
@@ -126,8 +124,6 @@ impl Gpu {
             });
         }
         Ok(Self {
-            #[cfg(feature = "window")]
-            instance: instance.clone(),
             adapter,
             device,
             queue,
@@ -135,6 +131,44 @@ impl Gpu {
             #[cfg(feature = "window")]
             lost,
         })
+    }
+
+    /// Uses a device of the application, so that it can draw received frames in its own scenes and
+    /// send what it renders.
+    ///
+    /// The application keeps the device's error callbacks: [`Gpu::first_error`] returns `None`.
+    /// Frames are shown by [`Path::Texture`](crate::Path::Texture) only if the device was created with the feature
+    /// for their blocks, such as `TEXTURE_COMPRESSION_BC`, and frames larger than the device's
+    /// limits are errors: `adapter.limits()` allow the largest.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::NoDevice`] if shaders of the device cannot read storage buffers.
+    pub fn from_wgpu(
+        adapter: &wgpu::Adapter,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+    ) -> Result<Self, GpuError> {
+        try_shader(device)
+            .map_err(|reason| GpuError::NoDevice { driver: adapter.get_info().name, reason })?;
+        Ok(Self {
+            adapter: adapter.clone(),
+            device: device.clone(),
+            queue: queue.clone(),
+            first_error: Arc::default(),
+            #[cfg(feature = "window")]
+            lost: Arc::default(),
+        })
+    }
+
+    /// Returns the device, on which the application can create its own resources and pipelines.
+    pub fn device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
+    /// Returns the queue of the device, to which all work of this crate is submitted.
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.queue
     }
 
     /// Returns the driver's name for the device, and the interface in use.

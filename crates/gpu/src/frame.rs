@@ -59,6 +59,32 @@ impl DeviceFrame {
         }
     }
 
+    /// Returns the buffer of the frame's bytes, for the application's own shaders: the layout of
+    /// the frame, padded to words of four bytes. `None` for [`Path::Texture`].
+    ///
+    /// Its usage is `STORAGE | COPY_DST | COPY_SRC`.
+    pub fn buffer(&self) -> Option<&wgpu::Buffer> {
+        match &self.memory {
+            Memory::Octets(buffer) => Some(buffer),
+            Memory::Texture(_) => None,
+        }
+    }
+
+    /// Returns the texture of the frame's blocks, for the application's own shaders and materials.
+    /// `None` for [`Path::Octets`].
+    ///
+    /// The texture may be wider and higher than the frame, which is its upper left part: texture
+    /// coordinates end at the frame's size divided by the texture's. Its values are encoded for
+    /// displays, and its usage is `TEXTURE_BINDING | COPY_DST`. A view in `Bc1RgbaUnormSrgb` and
+    /// its like converts to linear light. In [`Format::YCoCgBc3`](rushes_texture::Format) texels
+    /// are Co, Cg, scale and Y; a [`FrameDecoder`](crate::FrameDecoder) draws them as RGB.
+    pub fn texture(&self) -> Option<&wgpu::Texture> {
+        match &self.memory {
+            Memory::Octets(_) => None,
+            Memory::Texture(texture) => Some(texture.texture()),
+        }
+    }
+
     /// Copies a frame's bytes into the memory; they reach the device with the next submit.
     ///
     /// Until then the driver buffers them. Bytes beyond the frame's end are ignored. For a texture,

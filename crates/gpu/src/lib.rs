@@ -56,7 +56,7 @@ mod window;
 
 pub use decode::{FrameDecoder, Path, Place};
 pub use device::{Gpu, GpuOptions, Interface};
-pub use encode::{EncodedSource, GpuEncoder};
+pub use encode::{Canvas, EncodedSource, GpuEncoder, RenderedFrames, RenderedSource};
 pub use error::GpuError;
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};

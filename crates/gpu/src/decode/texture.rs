@@ -45,6 +45,10 @@ impl BlockTexture {
         };
         let size = size(layout);
         let pitch = plane.row_bytes.next_multiple_of(PITCH);
+        // OpenGL has no views in other formats.
+        let flags = gpu.adapter.get_downlevel_capabilities().flags;
+        let has_views = flags.contains(wgpu::DownlevelFlags::VIEW_FORMATS);
+        let views = [format.add_srgb_suffix()];
         let texture = gpu.device.create_texture(&wgpu::TextureDescriptor {
             label: Some("frame"),
             size,
@@ -53,7 +57,7 @@ impl BlockTexture {
             dimension: wgpu::TextureDimension::D2,
             format,
             usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-            view_formats: &[],
+            view_formats: if has_views { &views } else { &[] },
         });
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
         let padded = (pitch != plane.row_bytes).then(|| {
@@ -66,6 +70,11 @@ impl BlockTexture {
         });
         let block = layout.format().planes()[0].block;
         Ok(Self { texture, view, plane: *plane, block, pitch, padded })
+    }
+
+    /// Returns the texture.
+    pub(crate) fn texture(&self) -> &wgpu::Texture {
+        &self.texture
     }
 
     /// Returns the view that a shader loads from.

@@ -1,6 +1,4 @@
-// One block per invocation. Rows of pixels were padded to whole blocks before the upload.
-
-@group(0) @binding(0) var<storage, read> pixels: array<vec4<u32>>;
+// One block per invocation.
 
 // Blocks in a row.
 override ACROSS: u32;
@@ -19,16 +17,6 @@ struct Block {
     b: vec4<u32>,
     c: vec4<u32>,
     d: vec4<u32>,
-}
-
-fn block_at(across: u32, down: u32) -> Block {
-    let at = down * 4u * ACROSS + across;
-    return Block(
-        pixels[at],
-        pixels[at + ACROSS],
-        pixels[at + 2u * ACROSS],
-        pixels[at + 3u * ACROSS],
-    );
 }
 
 fn channel(block: Block, place: u32) -> Rows {

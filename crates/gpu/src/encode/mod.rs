@@ -1,7 +1,9 @@
 //! Encoding of pictures by the graphics processor, stripe by stripe.
 
+mod memory;
 mod pipeline;
 mod pixels;
+mod rendered;
 mod source;
 mod stripe;
 
@@ -10,18 +12,19 @@ use std::ops::Range;
 use rushes_texture::{CodecError, Format, Layout};
 
 use crate::device::Gpu;
-use crate::encode::pipeline::Pipeline;
+use crate::encode::pipeline::{Input, Pipeline};
 use crate::encode::pixels::Pixels;
-use crate::encode::stripe::Stripe;
+use crate::encode::stripe::{Picture, Stripe};
 use crate::error::GpuError;
 
+pub use rendered::{Canvas, RenderedFrames, RenderedSource};
 pub use source::EncodedSource;
 
 /// Number of stripes in progress: one being copied to the device, one encoded, one read back, and
 /// one spare.
 const STRIPES_IN_PROGRESS: u32 = 4;
 
-/// Encodes RGBA8 pictures to frames of 4×4 blocks on the graphics processor.
+/// Encodes RGBA8 pictures and textures to frames of 4×4 blocks on the graphics processor.
 ///
 /// Alpha is ignored. Blocks that extend beyond the edges of a picture repeat the nearest pixel.
 ///
@@ -79,7 +82,7 @@ impl GpuEncoder {
     pub fn new(gpu: &Gpu, output: Format, width: u32, height: u32) -> Result<Self, GpuError> {
         let input = Layout::new(Format::Rgba8, width, height).map_err(CodecError::from)?;
         let output = Layout::new(output, width, height).map_err(CodecError::from)?;
-        let pipeline = Pipeline::new(gpu, &output)?;
+        let pipeline = Pipeline::new(gpu, &output, Input::Pixels)?;
         Ok(Self { gpu: gpu.clone(), input, output, pipeline, stripes: Vec::new(), stripe_rows: 0 })
     }
 
@@ -122,10 +125,50 @@ impl GpuEncoder {
         if want != have {
             return Err(CodecError::Input { want, have }.into());
         }
+        let picture = Picture::Pixels(Pixels::new(&self.input, picture));
+        self.encode_stripes(Input::Pixels, &picture, stripe_rows, &mut ready)
+    }
+
+    /// Encodes a texture of this device, such as a render target, without a copy of it.
+    ///
+    /// It is as [`GpuEncoder::encode`] otherwise. What draws the texture must have been submitted to the
+    /// queue before. Its format is `Rgba8Unorm` or `Bgra8Unorm`, with or without `Srgb`; the frame
+    /// has the stored values, which are encoded for displays. Its usage contains `TEXTURE_BINDING`.
+    /// New memory is allocated whenever textures follow pictures of the other kind or of the other
+    /// of both formats.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the texture differs from this description or in size;
+    /// [`GpuError::TooLarge`] and [`GpuError::Device`] as for [`GpuEncoder::encode`].
+    pub fn encode_texture(
+        &mut self,
+        texture: &wgpu::Texture,
+        stripe_rows: u32,
+        mut ready: impl FnMut(Range<u32>, &[u8]),
+    ) -> Result<(), GpuError> {
+        let size = (self.input.width(), self.input.height());
+        rendered::check(texture, size)
+            .map_err(|what| GpuError::Unsupported { driver: self.gpu.driver(), what })?;
+        let input = Input::Texels { srgb: texture.format().is_srgb() };
+        let picture = Picture::Texels(texture.create_view(&wgpu::TextureViewDescriptor::default()));
+        self.encode_stripes(input, &picture, stripe_rows, &mut ready)
+    }
+
+    fn encode_stripes(
+        &mut self,
+        input: Input,
+        picture: &Picture<'_>,
+        stripe_rows: u32,
+        mut ready: impl FnMut(Range<u32>, &[u8]),
+    ) -> Result<(), GpuError> {
+        if self.pipeline.input() != input {
+            self.stripes.clear();
+            self.pipeline = Pipeline::new(&self.gpu, &self.output, input)?;
+        }
         let rows = self.output.planes()[0].rows;
         let stripe_rows = stripe_rows.clamp(1, rows);
         let count = rows.div_ceil(stripe_rows);
-        let picture = Pixels::new(&self.input, picture);
         // The stripes are dropped with all work in progress if this returns early.
         let mut stripes = self.stripes_of(stripe_rows, count)?;
         let slot = |number: u32| (number % STRIPES_IN_PROGRESS) as usize;
@@ -138,7 +181,7 @@ impl GpuEncoder {
             } else {
                 let start = begun * stripe_rows;
                 let range = start..rows.min(start + stripe_rows);
-                stripes[slot(begun)].begin(&self.gpu, &self.pipeline, &picture, range)?;
+                stripes[slot(begun)].begin(&self.gpu, &self.pipeline, picture, range)?;
                 begun += 1;
             }
         }

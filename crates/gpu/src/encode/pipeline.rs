@@ -6,6 +6,8 @@ use crate::device::Gpu;
 use crate::error::GpuError;
 
 const BLOCK: &str = include_str!("block.wgsl");
+const FROM_PIXELS: &str = include_str!("from_pixels.wgsl");
+const FROM_TEXTURE: &str = include_str!("from_texture.wgsl");
 const ETC: &str = include_str!("etc.wgsl");
 const ETC1: &str = include_str!("etc1.wgsl");
 const ETC2: &str = include_str!("etc2.wgsl");
@@ -18,9 +20,19 @@ const YCOCG_BC3: &str = include_str!("ycocg_bc3.wgsl");
 /// Blocks of a row per workgroup, as in the shaders.
 const GROUP: u32 = 64;
 
+/// What a shader reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Input {
+    /// A buffer of pixels.
+    Pixels,
+    /// The texels of a texture, which has an sRGB format or not.
+    Texels { srgb: bool },
+}
+
 /// A shader that is ready to run.
 #[derive(Debug)]
 pub(super) struct Pipeline {
+    input: Input,
     shader: wgpu::ComputePipeline,
     bindings: wgpu::BindGroupLayout,
     groups: u32,
@@ -28,11 +40,11 @@ pub(super) struct Pipeline {
 
 impl Pipeline {
     /// Creates the shader that encodes frames of this layout.
-    pub(super) fn new(gpu: &Gpu, output: &Layout) -> Result<Self, GpuError> {
+    pub(super) fn new(gpu: &Gpu, output: &Layout, input: Input) -> Result<Self, GpuError> {
         let unsupported = |what: String| GpuError::Unsupported { driver: gpu.driver(), what };
         let format = output.format();
-        let text =
-            of_format(format).ok_or_else(|| unsupported(format!("an encoder to {format}")))?;
+        let text = of_format(format, input)
+            .ok_or_else(|| unsupported(format!("an encoder to {format}")))?;
         let flags = gpu.adapter.get_downlevel_capabilities().flags;
         if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
             return Err(unsupported("compute shaders".to_owned()));
@@ -42,41 +54,50 @@ impl Pipeline {
             label: Some(format.name()),
             source: wgpu::ShaderSource::Wgsl(text.into()),
         });
-        let bindings = bindings(device);
+        let bindings = bindings(device, input);
         let blocks = output.planes()[0].blocks;
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
             bind_group_layouts: &[Some(&bindings)],
             immediate_size: 0,
         });
+        let linear = f64::from(u8::from(input == Input::Texels { srgb: true }));
+        let constants = [("ACROSS", f64::from(blocks)), ("LINEAR", linear)];
         let shader = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some("encode"),
             layout: Some(&layout),
             module: &module,
             entry_point: Some("encode"),
             compilation_options: wgpu::PipelineCompilationOptions {
-                constants: &[("ACROSS", f64::from(blocks))],
+                constants: match input {
+                    Input::Pixels => &constants[..1],
+                    Input::Texels { .. } => &constants,
+                },
                 ..Default::default()
             },
             cache: None,
         });
-        Ok(Self { shader, bindings, groups: blocks.div_ceil(GROUP) })
+        Ok(Self { input, shader, bindings, groups: blocks.div_ceil(GROUP) })
     }
 
-    /// Binds the shader to the pixels that it reads and the blocks that it writes.
+    /// Returns what the shader reads.
+    pub(super) fn input(&self) -> Input {
+        self.input
+    }
+
+    /// Binds the shader to resources: what it reads, the blocks that it writes and, for texels, the
+    /// stripe's first row.
     pub(super) fn bound(
         &self,
         gpu: &Gpu,
-        pixels: &wgpu::Buffer,
-        blocks: &wgpu::Buffer,
+        resources: Vec<wgpu::BindingResource<'_>>,
     ) -> wgpu::BindGroup {
+        let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+        let entries: Vec<_> = (0..).zip(resources).map(entry).collect();
         gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &self.bindings,
-            entries: &[
-                wgpu::BindGroupEntry { binding: 0, resource: pixels.as_entire_binding() },
-                wgpu::BindGroupEntry { binding: 1, resource: blocks.as_entire_binding() },
-            ],
+            entries: &entries,
         })
     }
 
@@ -95,7 +116,7 @@ impl Pipeline {
 }
 
 /// Returns the source of the shader that encodes blocks of a format, or `None` if there is none.
-fn of_format(format: Format) -> Option<String> {
+fn of_format(format: Format, input: Input) -> Option<String> {
     let pieces: &[&str] = match format {
         Format::Bc1 => &[BLOCK, LINE, BC1],
         Format::YCoCgBc3 => &[BLOCK, LINE, BC4, YCOCG_BC3],
@@ -104,22 +125,40 @@ fn of_format(format: Format) -> Option<String> {
         Format::Astc4x4 => &[BLOCK, ASTC],
         _ => return None,
     };
-    Some(pieces.concat())
+    let reading = match input {
+        Input::Pixels => FROM_PIXELS,
+        Input::Texels { .. } => FROM_TEXTURE,
+    };
+    Some([reading, &pieces.concat()].concat())
 }
 
-fn bindings(device: &wgpu::Device) -> wgpu::BindGroupLayout {
-    let entry = |binding, read_only| wgpu::BindGroupLayoutEntry {
+fn bindings(device: &wgpu::Device, input: Input) -> wgpu::BindGroupLayout {
+    let buffer = |kind| wgpu::BindingType::Buffer {
+        ty: kind,
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    let storage = |read_only| buffer(wgpu::BufferBindingType::Storage { read_only });
+    let texels = wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable: false },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let types = match input {
+        Input::Pixels => vec![storage(true), storage(false)],
+        Input::Texels { .. } => {
+            vec![texels, storage(false), buffer(wgpu::BufferBindingType::Uniform)]
+        }
+    };
+    let entry = |(binding, ty)| wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,
-        ty: wgpu::BindingType::Buffer {
-            ty: wgpu::BufferBindingType::Storage { read_only },
-            has_dynamic_offset: false,
-            min_binding_size: None,
-        },
+        ty,
         count: None,
     };
+    let entries: Vec<_> = (0..).zip(types).map(entry).collect();
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: Some("encode"),
-        entries: &[entry(0, true), entry(1, false)],
+        entries: &entries,
     })
 }

@@ -3,19 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rushes_texture::source::{GrowingFrame, Live, SourceError, Taker};
+use rushes_texture::source::{Live, SourceError, Taker};
 use rushes_texture::{Decoder, Format, Frame, Layout, Rate, Source};
 
 use crate::device::Gpu;
 use crate::encode::GpuEncoder;
+use crate::encode::memory::{Memory, STRIPE_ROWS};
 use crate::error::GpuError;
-
-/// Block rows of a stripe, which are enough work for the device and cause little delay.
-const STRIPE_ROWS: u32 = 68;
-
-/// Number of frames whose memory is kept: a server holds up to ten. If more are held, further
-/// ones are allocated.
-const FRAMES_MAX: usize = 12;
 
 /// A source that encodes the pictures of another source to formats of [`GpuEncoder`].
 ///
@@ -41,10 +35,7 @@ const FRAMES_MAX: usize = 12;
 pub struct EncodedSource<S> {
     source: S,
     encoding: Encoding,
-    /// Frames that were passed on; they are kept to reuse their memory.
-    frames: Vec<GrowingFrame>,
-    /// Complete frames that were passed on; they are also kept to reuse their memory.
-    whole: Vec<Frame>,
+    memory: Memory,
 }
 
 /// The conversion of pictures to frames.
@@ -81,36 +72,7 @@ impl<S: Source> EncodedSource<S> {
         }
         let encoder = GpuEncoder::new(gpu, format, width, height)?;
         let encoding = Encoding { decoder, pixels, encoder };
-        Ok(Self { source, encoding, frames: Vec::new(), whole: Vec::new() })
-    }
-
-    /// Returns a frame that is no longer read, or a new one.
-    fn empty_frame(&mut self) -> GrowingFrame {
-        if let Some(frame) = self.frames.iter_mut().find_map(|it| it.renew().then_some(it)) {
-            return frame.clone();
-        }
-        let layout = self.encoding.encoder.output();
-        let stripe = STRIPE_ROWS as usize * layout.planes()[0].row_bytes;
-        let frame = GrowingFrame::new(layout.bytes(), stripe);
-        if self.frames.len() == FRAMES_MAX {
-            self.frames.remove(0);
-        }
-        self.frames.push(frame.clone());
-        frame
-    }
-
-    /// Returns the memory of a complete frame that is no longer read, or new memory.
-    fn empty_memory(&mut self) -> Vec<u8> {
-        for _ in 0..self.whole.len() {
-            match self.whole.remove(0).try_into_vec() {
-                Ok(mut memory) => {
-                    memory.clear();
-                    return memory;
-                }
-                Err(frame) => self.whole.push(frame),
-            }
-        }
-        Vec::with_capacity(self.layout().bytes())
+        Ok(Self { source, encoding, memory: Memory::default() })
     }
 }
 
@@ -144,18 +106,16 @@ impl<S: Source> Source for EncodedSource<S> {
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
         let Some(picture) = self.source.next_frame()? else { return Ok(None) };
-        let mut frame = self.empty_memory();
-        self.encoding.encode(&picture, |octets| frame.extend_from_slice(octets))?;
-        let frame = Frame::new(frame);
-        if self.whole.len() < FRAMES_MAX {
-            self.whole.push(frame.clone());
-        }
-        Ok(Some(frame))
+        let layout = *self.layout();
+        let fill = |frame: &mut Vec<u8>| {
+            self.encoding.encode(&picture, |octets| frame.extend_from_slice(octets))
+        };
+        self.memory.whole(&layout, fill).map(Some)
     }
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
         let Some(picture) = self.source.next_frame()? else { return Ok(false) };
-        let frame = self.empty_frame();
+        let frame = self.memory.growing(self.encoding.encoder.output());
         to.begin(&frame);
         let mut fits = true;
         self.encoding.encode(&picture, |octets| {

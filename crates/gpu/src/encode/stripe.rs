@@ -7,7 +7,7 @@ use std::sync::mpsc::TryRecvError;
 use rushes_texture::Layout;
 
 use crate::device::Gpu;
-use crate::encode::pipeline::Pipeline;
+use crate::encode::pipeline::{Input, Pipeline};
 use crate::encode::pixels;
 use crate::encode::pixels::Pixels;
 use crate::error::GpuError;
@@ -15,14 +15,28 @@ use crate::error::GpuError;
 /// The result of mapping a buffer.
 type Mapped = Result<(), wgpu::BufferAsyncError>;
 
-/// One stripe's memory. Its upload buffer is mapped whenever the device is not using it.
+/// A picture to encode.
+#[derive(Debug)]
+pub(super) enum Picture<'a> {
+    Pixels(Pixels<'a>),
+    Texels(wgpu::TextureView),
+}
+
+/// The memory of a stripe that a shader reads.
+#[derive(Debug)]
+enum Source {
+    /// `upload` is mapped whenever the device is not using it.
+    Pixels { upload: wgpu::Buffer, pixels: wgpu::Buffer },
+    /// The number of the first block row.
+    Texels { first_row: wgpu::Buffer },
+}
+
+/// One stripe's memory.
 #[derive(Debug)]
 pub(super) struct Stripe {
-    upload: wgpu::Buffer,
-    pixels: wgpu::Buffer,
+    source: Source,
     blocks: wgpu::Buffer,
     back: wgpu::Buffer,
-    bound: wgpu::BindGroup,
     /// Bytes of a block row, before and after encoding.
     row_bytes: [u64; 2],
     /// The rows on the device; below, the submission and the number of buffers to be mapped again.
@@ -47,26 +61,34 @@ impl Stripe {
         let [input, output] = row_bytes.map(|octets| octets * u64::from(rows));
         let limits = gpu.device.limits();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        if input > most {
-            return Err(GpuError::TooLarge { octets: input, most, driver: gpu.driver() });
+        let largest = match pipeline.input() {
+            Input::Pixels => input,
+            Input::Texels { .. } => output,
+        };
+        if largest > most {
+            return Err(GpuError::TooLarge { octets: largest, most, driver: gpu.driver() });
         }
         let buffer = |label, size, usage, mapped_at_creation| {
             let label = Some(label);
             let descriptor = wgpu::BufferDescriptor { label, size, usage, mapped_at_creation };
             gpu.device.create_buffer(&descriptor)
         };
-        let upload = buffer("upload", input, Usage::MAP_WRITE | Usage::COPY_SRC, true);
-        let pixels = buffer("pixels", input, Usage::STORAGE | Usage::COPY_DST, false);
+        let source = match pipeline.input() {
+            Input::Pixels => Source::Pixels {
+                upload: buffer("upload", input, Usage::MAP_WRITE | Usage::COPY_SRC, true),
+                pixels: buffer("pixels", input, Usage::STORAGE | Usage::COPY_DST, false),
+            },
+            Input::Texels { .. } => Source::Texels {
+                first_row: buffer("first row", 16, Usage::UNIFORM | Usage::COPY_DST, false),
+            },
+        };
         let blocks = buffer("blocks", output, Usage::STORAGE | Usage::COPY_SRC, false);
         let back = buffer("read back", output, Usage::MAP_READ | Usage::COPY_DST, false);
-        let bound = pipeline.bound(gpu, &pixels, &blocks);
         let (sender, receiver) = mpsc::sync_channel(2);
         Ok(Self {
-            upload,
-            pixels,
+            source,
             blocks,
             back,
-            bound,
             row_bytes,
             rows: 0..0,
             work: None,
@@ -78,7 +100,11 @@ impl Stripe {
 
     /// Returns the size of all memory in bytes.
     pub(super) fn memory(&self) -> u64 {
-        [&self.upload, &self.pixels, &self.blocks, &self.back].map(wgpu::Buffer::size).iter().sum()
+        let source = match &self.source {
+            Source::Pixels { upload, pixels } => upload.size() + pixels.size(),
+            Source::Texels { first_row } => first_row.size(),
+        };
+        source + self.blocks.size() + self.back.size()
     }
 
     /// Submits a picture's block rows to the device.
@@ -86,28 +112,57 @@ impl Stripe {
         &mut self,
         gpu: &Gpu,
         pipeline: &Pipeline,
-        picture: &Pixels<'_>,
+        picture: &Picture<'_>,
         rows: Range<u32>,
     ) -> Result<(), GpuError> {
         let count = rows.end - rows.start;
-        let [upload, back] = self.row_bytes.map(|octets| octets * u64::from(count));
-        {
-            let mut view = self.upload.get_mapped_range_mut(..upload).map_err(lost)?;
-            picture.write(&rows, view.slice(..));
-        }
-        self.upload.unmap();
+        let [pixels, back] = self.row_bytes.map(|octets| octets * u64::from(count));
         let mut recorder = gpu.recorder();
-        recorder.copy_buffer_to_buffer(&self.upload, 0, &self.pixels, 0, upload);
-        pipeline.record(&mut recorder, &self.bound, count);
+        let resources = self.give(gpu, &mut recorder, picture, (&rows, pixels))?;
+        let bound = pipeline.bound(gpu, resources);
+        pipeline.record(&mut recorder, &bound, count);
         recorder.copy_buffer_to_buffer(&self.blocks, 0, &self.back, 0, back);
         self.work = Some(gpu.queue.submit([recorder.finish()]));
-        let senders = [self.sender.clone(), self.sender.clone()];
-        let [read, written] = senders.map(|sender| move |mapped| drop(sender.try_send(mapped)));
-        self.back.map_async(wgpu::MapMode::Read, ..back, read);
-        self.upload.map_async(wgpu::MapMode::Write, .., written);
+        let mapped = || {
+            let sender = self.sender.clone();
+            move |mapped| drop(sender.try_send(mapped))
+        };
+        self.back.map_async(wgpu::MapMode::Read, ..back, mapped());
+        self.awaited = 1;
+        if let Source::Pixels { upload, .. } = &self.source {
+            upload.map_async(wgpu::MapMode::Write, .., mapped());
+            self.awaited += 1;
+        }
         self.rows = rows;
-        self.awaited = 2;
         Ok(())
+    }
+
+    /// Gives a picture's rows to the shader, and returns the resources that it is bound to.
+    fn give<'a>(
+        &'a self,
+        gpu: &Gpu,
+        recorder: &mut wgpu::CommandEncoder,
+        picture: &'a Picture<'_>,
+        (rows, octets): (&Range<u32>, u64),
+    ) -> Result<Vec<wgpu::BindingResource<'a>>, GpuError> {
+        let blocks = self.blocks.as_entire_binding();
+        match (&self.source, picture) {
+            (Source::Pixels { upload, pixels }, Picture::Pixels(picture)) => {
+                let mut view = upload.get_mapped_range_mut(..octets).map_err(lost)?;
+                picture.write(rows, view.slice(..));
+                drop(view);
+                upload.unmap();
+                recorder.copy_buffer_to_buffer(upload, 0, pixels, 0, octets);
+                Ok(vec![pixels.as_entire_binding(), blocks])
+            }
+            (Source::Texels { first_row }, Picture::Texels(view)) => {
+                let octets = [rows.start, 0, 0, 0].map(u32::to_le_bytes);
+                gpu.queue.write_buffer(first_row, 0, octets.as_flattened());
+                let first_row = first_row.as_entire_binding();
+                Ok(vec![wgpu::BindingResource::TextureView(view), blocks, first_row])
+            }
+            _ => Err(GpuError::Device("a stripe of another kind of picture".to_owned())),
+        }
     }
 
     /// Returns whether the device is done and all buffers are mapped again.
@@ -163,7 +218,7 @@ mod tests {
     fn a_stripe_that_the_device_cannot_read_at_once_is_refused() {
         for gpu in devices() {
             let output = Layout::new(Format::Bc1, 16, 16).unwrap();
-            let pipeline = Pipeline::new(&gpu, &output).unwrap();
+            let pipeline = Pipeline::new(&gpu, &output, Input::Pixels).unwrap();
             let stripe = Stripe::new(&gpu, &pipeline, &output, u32::MAX);
             let Err(GpuError::TooLarge { octets, most, .. }) = stripe else { panic!("{stripe:?}") };
             assert_eq!(octets, 256 * u64::from(u32::MAX));

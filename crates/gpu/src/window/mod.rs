@@ -198,7 +198,7 @@ impl<V: Viewer> App<'_, V> {
         let window = Arc::new(window.map_err(|error| WindowError::NoScreen(reason(&error)))?);
         let surface = Screen::surface(&self.instance, &window)?;
         let gpu = Gpu::of_instance(&self.instance, Some(&surface))?;
-        let screen = Screen::new(&gpu, surface, &window)?;
+        let screen = Screen::new((&self.instance, &gpu), surface, &window)?;
         let frames = self.viewer.begin(&gpu, self.waker.clone()).map_err(WindowError::Viewer)?;
         Ok(OpenWindow { window, gpu, screen, frames })
     }

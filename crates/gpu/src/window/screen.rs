@@ -58,6 +58,7 @@ const NOT_IDLE: &str = "wait for GPU to come idle";
 
 /// The surface of a window, and the objects needed to draw on it.
 pub(super) struct Screen {
+    instance: wgpu::Instance,
     window: Arc<Window>,
     /// The surface; `None` after it was lost.
     surface: Option<wgpu::Surface<'static>>,
@@ -84,7 +85,7 @@ impl Screen {
     }
 
     pub(super) fn new(
-        gpu: &Gpu,
+        (instance, gpu): (&wgpu::Instance, &Gpu),
         surface: wgpu::Surface<'static>,
         window: &Arc<Window>,
     ) -> Result<Self, WindowError> {
@@ -109,6 +110,7 @@ impl Screen {
         settings.desired_maximum_frame_latency = 1;
         let overlay = Overlay::new(gpu, settings.format);
         Ok(Self {
+            instance: instance.clone(),
             window: Arc::clone(window),
             surface: Some(surface),
             settings,
@@ -215,7 +217,7 @@ impl Screen {
         }
         let surface = match self.surface.take() {
             Some(surface) => Ok(surface),
-            None => Self::surface(&gpu.instance, &self.window),
+            None => Self::surface(&self.instance, &self.window),
         }?;
         let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
         surface.configure(&gpu.device, &self.settings);

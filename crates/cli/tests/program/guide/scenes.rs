@@ -599,6 +599,11 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: Some((".ci/run", "rushes\" loopback")),
     },
     Elsewhere {
+        command: "cargo run --release -p rushes-gpu --example cube",
+        reason: BUILDS,
+        proof: Some((".ci/run", "examples/cube")),
+    },
+    Elsewhere {
         command: "cargo install --path crates/cli",
         reason: BUILDS,
         proof: Some(("release/check", "cargo install --locked --path crates/cli")),
