@@ -18,6 +18,7 @@ pub use packing::{PackedClaim, PackedLanded, PackedPlace, Unpacking};
 
 /// Options of an [`Assembly`].
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct AssemblyOptions {
     /// Number of frames held in memory: 2 to 8. One of them is the frame handed over last, so with
     /// 2, packets of a frame wait until the previous frame has ended; with 3 they do not.

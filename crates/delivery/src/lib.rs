@@ -106,8 +106,8 @@ mod window;
 mod wire;
 
 pub use assembly::{
-    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, PackedClaim,
-    PackedLanded, PackedPlace, Place, RepairOutcome, Unpacking,
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed,
+    PackedClaim, PackedLanded, PackedPlace, Place, RepairOutcome, Unpacking,
 };
 pub use fec::{Decoder, Encoder, FecChoice, LossReport, Repair};
 pub use gaps::{GapFinder, Gaps, Skipped};

@@ -58,11 +58,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(
-        plan: &Plan,
-        now: Instant,
-        (has_repairs, has_packing): (bool, bool),
-    ) -> Self {
+    pub(super) fn new(plan: &Plan, now: Instant, (has_repairs, has_packing): (bool, bool)) -> Self {
         let stripes = if has_packing { plan.stripes() } else { 0 };
         Self {
             stage: Stage::Free,

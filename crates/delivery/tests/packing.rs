@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use rushes_delivery::{
-    Assembly, AssemblyOptions, Claim, Discard, Ending, Gap, PackedClaim,
-    PackedLanded, Packing, Plan, UnitHeader,
+    Assembly, AssemblyOptions, Claim, Discard, Ending, Gap, PackedClaim, PackedLanded, Packing,
+    Plan, UnitHeader,
 };
 
 const MS: Duration = Duration::from_millis(1);

@@ -140,13 +140,15 @@ impl Assembly {
             Ok(slot) => slot,
             Err(claim) => return nothing(claim),
         };
-        let (packets, number) = (self.plan.stripe_packets(&stripe), self.plan.stripe_number(&stripe));
+        let (packets, number) =
+            (self.plan.stripe_packets(&stripe), self.plan.stripe_number(&stripe));
         let it = &mut self.slots[slot];
         let Some(state) = it.stripes.get(number).copied() else {
             return nothing(self.discard(Discard::Index));
         };
         let is_first = state.packing.is_none();
-        let fits = if is_first { !it.has_any(packets.clone()) } else { state.packing == Some(packing) };
+        let fits =
+            if is_first { !it.has_any(packets.clone()) } else { state.packing == Some(packing) };
         if !fits || !it.claim(index, now, again) {
             return nothing(self.discard(Discard::Duplicate));
         }
@@ -299,7 +301,7 @@ impl Assembly {
             } else {
                 held.packets = packing
                     .and_then(|packing| self.plan.packed_packets(&stripe, packing))
-                    .unwrap_or(packets.len() as u32);
+                    .unwrap_or_else(|| packets.len() as u32);
                 held.frame = (missing == 0).then_some(it.frame);
             }
             held.asked = held.asked.filter(|_| missing > 0);

@@ -31,7 +31,8 @@ impl Assembly {
     /// Returns whether this is the header of a packet that is sent in order: its frame has such a packet,
     /// and it is not sent again.
     pub fn is_in_order(&self, header: UnitHeader) -> bool {
-        let is_packed = |(_, is_retransmitted): (u32, bool)| self.options.packing && !is_retransmitted;
+        let is_packed =
+            |(_, is_retransmitted): (u32, bool)| self.options.packing && !is_retransmitted;
         let packed = self.plan.packed_number(header.index);
         header.index < self.plan.packets() || packed.is_some_and(is_packed)
     }

@@ -416,13 +416,15 @@ impl Frames {
         stopped: &impl Fn() -> bool,
     ) -> Option<Option<PackedPlace>> {
         let octets = lock(&self.assembly).packed_len(header, packing)?;
-        let claim = |assembly: &mut Assembly| {
-            match assembly.claim_packed(Instant::now(), (header, packing), octets) {
-                PackedClaim::Stage(place) => Ok(Some((Some(place), false))),
-                PackedClaim::Unchanged(landed) => Ok(Some((None, landed.ended))),
-                PackedClaim::Nothing(Claim::Blocked) => Err(()),
-                PackedClaim::Nothing(_) => Ok(None),
-            }
+        let claim = |assembly: &mut Assembly| match assembly.claim_packed(
+            Instant::now(),
+            (header, packing),
+            octets,
+        ) {
+            PackedClaim::Stage(place) => Ok(Some((Some(place), false))),
+            PackedClaim::Unchanged(landed) => Ok(Some((None, landed.ended))),
+            PackedClaim::Nothing(Claim::Blocked) => Err(()),
+            PackedClaim::Nothing(_) => Ok(None),
         };
         let (place, ended) = self.claim_with(claim, stopped)?;
         if ended {

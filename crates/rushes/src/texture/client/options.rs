@@ -108,13 +108,10 @@ impl ClientOptions {
             units: self.units,
             payload: self.payload,
             rate: self.rate,
-            abilities: [
-                (self.recovery, Abilities::RECOVERY),
-                (self.packing, Abilities::PACKING),
-            ]
-            .into_iter()
-            .filter(|(is_used, _)| *is_used)
-            .fold(Abilities::FEC, |abilities, (_, ability)| abilities.with(ability)),
+            abilities: [(self.recovery, Abilities::RECOVERY), (self.packing, Abilities::PACKING)]
+                .into_iter()
+                .filter(|(is_used, _)| *is_used)
+                .fold(Abilities::FEC, |abilities, (_, ability)| abilities.with(ability)),
         }
     }
 }

@@ -15,8 +15,8 @@ use rushes_proto::RtpTimestamp;
 use super::super::transient::Outage;
 use super::super::{rtp, transient};
 use super::job::Job;
-use super::packing::Form;
 use super::pace::UnitPace;
+use super::packing::Form;
 use crate::error::Error;
 use crate::media::MediaStream;
 use crate::pace::Pace;
@@ -57,12 +57,7 @@ pub(super) trait Link: Send {
     /// # Errors
     ///
     /// The reason for which the session ends; lost packets are not an error.
-    fn send(
-        &mut self,
-        job: &Job,
-        part: (&Stripe, u32),
-        octets: &[u8],
-    ) -> Result<(), String>;
+    fn send(&mut self, job: &Job, part: (&Stripe, u32), octets: &[u8]) -> Result<(), String>;
 
     /// Sends packets of frames again, as only clients by UDP request.
     ///
@@ -431,12 +426,7 @@ impl RtpLink {
 }
 
 impl Link for RtpLink {
-    fn send(
-        &mut self,
-        job: &Job,
-        (_, first): (&Stripe, u32),
-        octets: &[u8],
-    ) -> Result<(), String> {
+    fn send(&mut self, job: &Job, (_, first): (&Stripe, u32), octets: &[u8]) -> Result<(), String> {
         let header = UnitHeader { frame: job.frame as u8, index: first };
         self.pace.begin(Instant::now(), job);
         let since = job.captured_at.saturating_duration_since(self.begun.1);
