@@ -114,9 +114,9 @@ fn what_is_told_as_unchanged_before_it_was_sent_is_stale_and_requested() {
     });
     assert_eq!(end(&mut assembly).0.stale, 2);
     assert_eq!(assembly.poll_requests(now, MS, &mut packets), None);
-    [0, 3, 9].into_iter().for_each(|first| {
+    for first in [0, 3, 9] {
         keep(&mut assembly, 2, first, 2);
-    });
+    }
     assert!(take(&mut assembly, 2, 6, (5, true)));
     let (ending, gaps, kept) = end(&mut assembly);
     assert_eq!((ending.stale, kept.len()), (1, 2));
@@ -163,9 +163,8 @@ fn a_block_that_is_not_complete_leaves_its_whole_stripe_missing() {
     take(&mut assembly, 0, 9, (25, true));
     let packing = Packing::lz4(40).unwrap();
     // Packets of another block of the same stripe, and those that are not packed, have no place.
-    for discarded in [claim(&mut assembly, header(0, 10), packing)] {
-        assert_eq!(discarded, PackedClaim::Nothing(Claim::Discard(Discard::Index)));
-    }
+    let longer = claim(&mut assembly, header(0, 10), packing);
+    assert_eq!(longer, PackedClaim::Nothing(Claim::Discard(Discard::Index)));
     let other = claim(&mut assembly, header(0, 10), Packing::lz4(20).unwrap());
     assert_eq!(other, PackedClaim::Nothing(Claim::Discard(Discard::Duplicate)));
     let stored = assembly.claim(Instant::now(), UnitHeader { frame: 0, index: 10 }, 20);

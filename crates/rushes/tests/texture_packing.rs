@@ -117,7 +117,7 @@ fn stream(
         // No packet counts as lost because a thread was scheduled late.
         (options.deadline_min, options.deadline_max) = (10 * SECOND, 10 * SECOND);
     }
-    let address = route.as_ref().map_or(server.local_address(), Route::address);
+    let address = route.as_ref().map_or_else(|| server.local_address(), Route::address);
     let client = TextureClient::connect(address, Arc::new(sink), options).unwrap();
     client.wait(HANGS).unwrap();
     let statistics = client.stop();

@@ -406,7 +406,7 @@ impl Frames {
     }
 
     /// Claims the place of a packed stripe's packet, whose octets follow; tells how many. Returns `None` if
-    /// the packet must be discarded, and no place if its stripe is unchanged.
+    /// the packet must be discarded.
     ///
     /// Waits for memory until `stopped` returns true.
     pub(super) fn claim_packed(
@@ -414,23 +414,22 @@ impl Frames {
         header: UnitHeader,
         packing: [u8; PACKING_BYTES],
         stopped: &impl Fn() -> bool,
-    ) -> Option<Option<PackedPlace>> {
+    ) -> Option<PackedClaim> {
         let octets = lock(&self.assembly).packed_len(header, packing)?;
         let claim = |assembly: &mut Assembly| match assembly.claim_packed(
             Instant::now(),
             (header, packing),
             octets,
         ) {
-            PackedClaim::Stage(place) => Ok(Some((Some(place), false))),
-            PackedClaim::Unchanged(landed) => Ok(Some((None, landed.ended))),
             PackedClaim::Nothing(Claim::Blocked) => Err(()),
             PackedClaim::Nothing(_) => Ok(None),
+            claimed => Ok(Some(claimed)),
         };
-        let (place, ended) = self.claim_with(claim, stopped)?;
-        if ended {
+        let claimed = self.claim_with(claim, stopped)?;
+        if let PackedClaim::Unchanged(Landed { ended: true, .. }) = claimed {
             self.hand_over();
         }
-        Some(place)
+        Some(claimed)
     }
 
     /// Calls `write` with the place of a packet in the stage.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rushes_delivery::control::Reason;
 use rushes_delivery::{
-    CREDIT_BYTES, Creditor, HEADER_BYTES, PACKING_BYTES, PackedPlace, Place, UnitHeader,
+    CREDIT_BYTES, Creditor, HEADER_BYTES, PACKING_BYTES, PackedClaim, PackedPlace, Place,
+    UnitHeader,
 };
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
 use rushes_proto::payload::PackedFrames;
@@ -294,7 +295,11 @@ impl Chunks {
         let is_packed = std::mem::take(&mut self.has_packing);
         self.header_filled = 0;
         let open = if is_packed {
-            frames.claim_packed(header, packing, stopped).map(|place| place.map(Open::Staged))
+            let claimed = frames.claim_packed(header, packing, stopped);
+            claimed.map(|claimed| match claimed {
+                PackedClaim::Stage(place) => Some(Open::Staged(place)),
+                PackedClaim::Unchanged(_) | PackedClaim::Nothing(_) => None,
+            })
         } else {
             frames.claim(header, stopped).map(|place| Some(Open::Plain(place, header.index)))
         };

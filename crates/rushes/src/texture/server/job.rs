@@ -56,12 +56,11 @@ impl Job {
             return send(plan.packed_index(first, false), &mark);
         }
         let shared = lock(&self.shared).clone();
-        let octets = match &shared {
-            Some(stripes) => stripes.get(&self.encoding, &self.picture, stripe)?,
-            None => {
-                let octets = self.encoding.stripe(&self.picture, stripe, scratch);
-                octets.map_err(|error| error.to_string())?
-            }
+        let octets = if let Some(stripes) = &shared {
+            stripes.get(&self.encoding, &self.picture, stripe)?
+        } else {
+            let octets = self.encoding.stripe(&self.picture, stripe, scratch);
+            octets.map_err(|error| error.to_string())?
         };
         let Some(packs) = packs else { return send(first, octets) };
         let is_tried = packs.is_tried(number);

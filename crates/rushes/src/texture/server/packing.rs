@@ -121,7 +121,7 @@ impl Packs {
         (stripe, number): (&Stripe, usize),
     ) -> Option<[u8; PACKING_BYTES]> {
         let before = lock(&self.before).clone()?;
-        let is_in_turn = |round| (self.frame + number as u64) % round == 0;
+        let is_in_turn = |round| (self.frame + number as u64).is_multiple_of(round);
         if self.refresh.round.is_some_and(is_in_turn) || self.refresh.requested.contains(&number) {
             return None;
         }
