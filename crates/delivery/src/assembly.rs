@@ -1,5 +1,6 @@
 //! Reassembly: where the octets of packets belong, which are missing, and when a frame has ended.
 
+mod packing;
 mod recovery;
 mod repair;
 
@@ -11,9 +12,13 @@ use crate::requests::Patience;
 use crate::slot::{Slot, Stage};
 use crate::wire::extend;
 use crate::{Pace, Plan, UnitHeader};
+use packing::{Held, Lack};
+
+pub use packing::{PackedClaim, PackedLanded, PackedPlace, Unpacking};
 
 /// Options of an [`Assembly`].
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct AssemblyOptions {
     /// Number of frames held in memory: 2 to 8. One of them is the frame handed over last, so with
     /// 2, packets of a frame wait until the previous frame has ended; with 3 they do not.
@@ -27,6 +32,9 @@ pub struct AssemblyOptions {
     /// Whether the sender may send repair packets. Ignored if the transport is lossless or the plan has too
     /// many packets ([`Plan::can_repair`]).
     pub fec: bool,
+    /// Whether the sender may send packed stripes. Ignored if the plan has too many packets
+    /// ([`Plan::can_pack`]).
+    pub packing: bool,
     /// The number of the first frame.
     pub first_frame: u64,
     /// The shortest wait for missing packets.
@@ -37,14 +45,15 @@ pub struct AssemblyOptions {
 }
 
 impl Default for AssemblyOptions {
-    /// Returns three slots, an unreliable transport without recovery and repair packets, frame 0 and deadlines from 2 ms
-    /// to 100 ms.
+    /// Returns three slots, an unreliable transport without recovery, repair packets and packed stripes, frame 0
+    /// and deadlines from 2 ms to 100 ms.
     fn default() -> Self {
         Self {
             slots: 3,
             reliable: false,
             recovery: false,
             fec: false,
+            packing: false,
             first_frame: 0,
             deadline_min: Duration::from_millis(2),
             deadline_max: Duration::from_millis(100),
@@ -120,10 +129,13 @@ pub struct Ending {
     pub slot: usize,
     /// The frame's number.
     pub frame: u64,
-    /// Whether every packet arrived.
+    /// Whether every packet arrived, and no stripe is stale.
     pub whole: bool,
     /// Packets that did not arrive.
+    /// With packed stripes it is an estimate: of a stripe of which nothing arrived, as many as before.
     pub missing: u32,
+    /// Stripes that the sender told as unchanged, but whose octets did not arrive before.
+    pub stale: u32,
     /// The slot of the previous frame, whose octets can replace missing ones.
     pub previous: Option<usize>,
     /// Arrival time of the first packet.
@@ -171,6 +183,12 @@ pub struct AssemblyStatistics {
     pub repaired_late: u64,
     /// Repair packets that arrived, whether or not they were needed.
     pub repairs: u64,
+    /// Stripes that arrived packed.
+    pub stripes_unpacked: u64,
+    /// Stripes that were told as unchanged, and were.
+    pub stripes_unchanged: u64,
+    /// Stripes that were told as unchanged, but whose octets had not arrived before.
+    pub stripes_stale: u64,
 }
 
 /// Maximum number of frames by which a near frame is beyond the next one.
@@ -229,12 +247,19 @@ pub struct Assembly {
     /// The frame after the latest one that the sender announced: it has sent all before it.
     announced: u64,
     statistics: AssemblyStatistics,
+    /// All stripes of the frame handed over last, if they may be packed.
+    held: Vec<Held>,
+    /// A frame with stale stripes, when it ended, and the packets of it that are to be requested.
+    asks: Option<(u64, Instant, Vec<Range<u32>>)>,
 }
 
 impl Assembly {
     /// Creates an assembly for frames that are divided into packets as `plan` describes.
     pub fn new(plan: Plan, options: AssemblyOptions) -> Self {
+        let packing = options.packing && plan.can_pack();
         Self {
+            held: Self::no_stripes(&plan, packing),
+            asks: None,
             slots: Vec::new(),
             ended: VecDeque::with_capacity(8),
             oldest: options.first_frame,
@@ -253,6 +278,7 @@ impl Assembly {
                 slots: options.slots.clamp(2, 8),
                 recovery: options.recovery && !options.reliable && plan.can_retransmit(),
                 fec: options.fec && !options.reliable && plan.can_repair(),
+                packing,
                 ..options
             },
             plan,
@@ -288,23 +314,15 @@ impl Assembly {
         if span.bytes.len() != octets {
             return self.discard(Discard::Length);
         }
-        let frame = extend(self.next, header.frame);
-        if frame < self.oldest {
-            if frame.saturating_add(NEAR_MAX) >= self.oldest {
-                self.candidate = (0, 0);
-            }
-            if !is_retransmitted {
-                self.handle_overtaken(frame, index);
-            }
-            return self.discard(Discard::Late);
-        }
-        let slot = match self.slot_of(now, frame, is_retransmitted) {
+        let slot = match self.slot_for(now, header.frame, (index, is_retransmitted)) {
             Ok(slot) => slot,
             Err(claim) => return claim,
         };
-        if !self.slots[slot].claim(index, now, is_retransmitted) {
+        if self.is_packed_stripe(slot, index)
+            || !self.slots[slot].claim(index, now, is_retransmitted)
+        {
             if !is_retransmitted {
-                self.handle_overtaken(frame, index);
+                self.handle_overtaken(self.slots[slot].frame, index);
             }
             return self.discard(Discard::Duplicate);
         }
@@ -315,6 +333,26 @@ impl Assembly {
         self.statistics.packets += 1;
         self.last_arrival = Some(now);
         Claim::Place(Place { slot, unit: span.unit, bytes: span.bytes })
+    }
+
+    /// Finds the slot of a packet's frame, by the eight bits of its number.
+    fn slot_for(
+        &mut self,
+        now: Instant,
+        frame: u8,
+        (index, is_retransmitted): (u32, bool),
+    ) -> Result<usize, Claim> {
+        let frame = extend(self.next, frame);
+        if frame < self.oldest {
+            if frame.saturating_add(NEAR_MAX) >= self.oldest {
+                self.candidate = (0, 0);
+            }
+            if !is_retransmitted {
+                self.handle_overtaken(frame, index);
+            }
+            return Err(self.discard(Discard::Late));
+        }
+        self.slot_of(now, frame, is_retransmitted)
     }
 
     fn discard(&mut self, why: Discard) -> Claim {
@@ -361,7 +399,7 @@ impl Assembly {
         }
         self.ahead_since = None;
         if self.slots.len() < self.options.slots {
-            self.slots.push(Slot::new(&self.plan, now, self.options.fec));
+            self.slots.push(Slot::new(&self.plan, now, (self.options.fec, self.options.packing)));
         }
         let free = |at: usize| self.slots[at].stage == Stage::Free && Some(at) != self.previous;
         let Some(slot) = (0..self.slots.len()).find(|&at| free(at)) else {
@@ -503,6 +541,7 @@ impl Assembly {
 
     /// Ends a frame and all frames before it: no more packets are placed in them.
     fn end(&mut self, slot: usize) {
+        self.abandon_stripes(slot);
         let it = &mut self.slots[slot];
         if let Some(repairs) = &mut it.repairs {
             repairs.release();
@@ -541,10 +580,10 @@ impl Assembly {
             return None;
         }
         let slot = self.ended.pop_front()?;
-        let it = &self.slots[slot];
-        let missing = self.plan.packets() - it.claimed();
+        let Lack { missing, stale } = self.judge_stripes(slot);
+        let (it, whole) = (&self.slots[slot], missing == 0 && stale == 0);
         self.statistics.packets_lost += u64::from(missing);
-        if missing == 0 {
+        if whole {
             self.statistics.frames_whole += 1;
         } else {
             self.statistics.frames_damaged += 1;
@@ -552,15 +591,17 @@ impl Assembly {
         Some(Ending {
             slot,
             frame: it.frame,
-            whole: missing == 0,
+            whole,
             missing,
+            stale,
             previous: self.previous,
             first_at: it.first_at,
             latest_at: it.retransmitted_at.map_or(it.latest_at, |at| at.max(it.latest_at)),
         })
     }
 
-    /// Writes the missing octets of an ended frame to `gaps`, one gap for each run of packets.
+    /// Writes the missing octets of an ended frame to `gaps`, one gap for each run of packets, and those of
+    /// stale stripes.
     pub fn gaps(&self, slot: usize, gaps: &mut Vec<Gap>) {
         gaps.clear();
         let Some(it) = self.slots.get(slot) else { return };
@@ -576,6 +617,11 @@ impl Assembly {
                 }
                 packets.start = run.end;
             }
+        }
+        let missing = gaps.len();
+        self.unchanged(slot, true, gaps);
+        if gaps.len() > missing {
+            gaps.sort_unstable_by_key(|gap| (gap.unit, gap.bytes.start));
         }
     }
 

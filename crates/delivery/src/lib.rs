@@ -67,6 +67,23 @@
 //! Nothing authenticates packets over plain UDP: a forged packet is wrong itself, and so is what is
 //! computed from it, in the same block. Neither replaces octets that arrived.
 //!
+//! # Packed stripes
+//!
+//! If both ends can, a stripe may be sent packed: told as unchanged, or as one LZ4 block. Each of its packets
+//! has a [`Packing`] of four octets between its header and its octets; only as many packets are sent as the
+//! packed octets need, which are cut into P' = payload − 4 octets each. Packet n of the frame has the number
+//! 102 · P + n then, and 103 · P + n if it is sent again, with n counted from the first packet of the stripe.
+//! All other packets of the stripe count as arrived. Frames of more than 2^24 / 104 packets have no packed
+//! stripes, nor have those with repair packets.
+//!
+//! - LZ4: the block is shorter than the stripe by more than the octets of the [`Packing`]s. Its octets
+//!   unpacked are exactly those of the stripe, whose number both ends know.
+//! - Unchanged, with an age of k frames: since frame f − k the stripe has had the same octets in every frame.
+//!   A client that has them of one of these frames has them; otherwise the stripe is stale until it is sent
+//!   again. A client that can request packets requests the first packet of such a stripe: the server then
+//!   sends the stripe with the next frame. Over UDP and RTP, a server also sends each stripe about once a
+//!   second.
+//!
 //! Iho's thesis, on which this design is based, carries the octet's offset in the 24 bits, which
 //! limits a unit to 16 MiB and makes every value plausible. A packet number allows 2^24 packets in
 //! a frame (23 GB at 1 408 octets), and numbers outside the plan are rejected. One bit for each
@@ -79,6 +96,7 @@ pub mod control;
 mod fec;
 mod gaps;
 mod pace;
+mod packing;
 mod plan;
 mod requests;
 mod retransmission;
@@ -88,12 +106,13 @@ mod window;
 mod wire;
 
 pub use assembly::{
-    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed, Place,
-    RepairOutcome,
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Discard, Ending, Gap, Landed,
+    PackedClaim, PackedLanded, PackedPlace, Place, RepairOutcome, Unpacking,
 };
 pub use fec::{Decoder, Encoder, FecChoice, LossReport, Repair};
 pub use gaps::{GapFinder, Gaps, Skipped};
 pub use pace::Pace;
+pub use packing::{PACKING_BYTES, Packing};
 pub use plan::{FEC_PERCENT_MAX, PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
 pub use retransmission::{Planned, RetransmissionStatistics, Retransmissions};
 pub use step_choice::StepChoice;

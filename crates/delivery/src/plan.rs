@@ -1,6 +1,7 @@
 //! The numbering of a frame's octets: units, stripes and packets.
 
 mod blocks;
+mod packed;
 
 use std::fmt;
 use std::ops::Range;

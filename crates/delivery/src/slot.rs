@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::Plan;
 use crate::fec::Repairs;
 use crate::requests::Requests;
+use crate::{Packing, Stripe};
 
 /// The state of a slot's memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,6 +17,20 @@ pub(super) enum Stage {
     Filling,
     /// No more packets are claimed; those already claimed may still land.
     Ended,
+}
+
+/// How a stripe of a frame comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StripeState {
+    /// `None` if it comes as it is, or nothing of it has come yet.
+    pub(super) packing: Option<Packing>,
+    /// Packets of it that have a place in the stage, and those whose octets are there.
+    pub(super) claimed: u32,
+    pub(super) staged: u32,
+    /// Whether the frame ended before all of its packets came.
+    pub(super) is_abandoned: bool,
+    /// Whether it is told as unchanged, and the octets that it had are not known.
+    pub(super) is_stale: bool,
 }
 
 /// The reception of one frame.
@@ -38,10 +53,13 @@ pub(super) struct Slot {
     landed_of: Vec<u32>,
     claimed: u32,
     bits: Vec<u64>,
+    /// All stripes, if they may be packed.
+    pub(super) stripes: Vec<StripeState>,
 }
 
 impl Slot {
-    pub(super) fn new(plan: &Plan, now: Instant, has_repairs: bool) -> Self {
+    pub(super) fn new(plan: &Plan, now: Instant, (has_repairs, has_packing): (bool, bool)) -> Self {
+        let stripes = if has_packing { plan.stripes() } else { 0 };
         Self {
             stage: Stage::Free,
             frame: 0,
@@ -54,6 +72,7 @@ impl Slot {
             landed_of: vec![0; plan.units()],
             claimed: 0,
             bits: vec![0; plan.packets().div_ceil(64) as usize],
+            stripes: vec![StripeState::default(); stripes],
         }
     }
 
@@ -68,6 +87,44 @@ impl Slot {
         (self.landed, self.claimed) = (0, 0);
         self.landed_of.fill(0);
         self.bits.fill(0);
+        self.stripes.fill(StripeState::default());
+    }
+
+    /// Returns whether a packet of these has a place.
+    pub(super) fn has_any(&self, packets: Range<u32>) -> bool {
+        self.find(packets, true).is_some()
+    }
+
+    /// Counts packets that need not come as arrived. Those of a unit only if `of_unit`: its octets are in
+    /// place with them.
+    pub(super) fn fill(&mut self, packets: Range<u32>, of_unit: Option<usize>) {
+        let mut filled = 0;
+        for packet in packets {
+            filled += u32::from(self.reserve(packet));
+        }
+        self.landed += filled;
+        if let Some(of) = of_unit.and_then(|unit| self.landed_of.get_mut(unit)) {
+            *of += filled;
+        }
+    }
+
+    /// Takes back the places of a packed stripe's packets, of which `landed` have landed; call
+    /// [`release`](Self::release) for those that will not land any more.
+    pub(super) fn take_back(&mut self, packets: Range<u32>, stripe: &Stripe, landed: u32) {
+        for packet in packets {
+            if let Some(word) = self.bits.get_mut(packet as usize / 64) {
+                *word &= !(1_u64 << (packet % 64));
+            }
+        }
+        self.landed -= landed.min(self.landed);
+        if let Some(of) = self.landed_of.get_mut(stripe.unit) {
+            *of -= landed.min(*of);
+        }
+    }
+
+    /// Counts packets as not claimed, whose places are given up.
+    pub(super) fn release(&mut self, packets: u32) {
+        self.claimed -= packets.min(self.claimed);
     }
 
     /// Reserves the place of a packet; returns `false` if it is taken.
@@ -111,6 +168,11 @@ impl Slot {
         let Some(of) = self.landed_of.get_mut(unit) else { return 0 };
         *of += packets;
         *of
+    }
+
+    /// Records that packets need no place in their unit: those of an unchanged stripe.
+    pub(super) fn land_alone(&mut self, packets: u32) {
+        self.landed += packets;
     }
 
     /// Returns whether every claimed packet is in place.
@@ -192,7 +254,7 @@ mod tests {
             claimed in prop::collection::vec(0_u32..300, 0..400),
         ) {
             let plan = Plan::new(&[(packets as usize, packets as usize)], 1).unwrap();
-            let mut slot = Slot::new(&plan, Instant::now(), false);
+            let mut slot = Slot::new(&plan, Instant::now(), (false, false));
             let mut bits = vec![false; packets as usize];
             for index in claimed.into_iter().filter(|&index| index < packets) {
                 prop_assert_eq!(slot.claim(index, Instant::now(), false), !bits[index as usize]);

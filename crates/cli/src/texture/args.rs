@@ -9,7 +9,8 @@ use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
 use super::values::{
-    parse_adaptation, parse_fec, parse_packet, parse_pixels, parse_recovery, parse_transport,
+    parse_adaptation, parse_fec, parse_packet, parse_packing, parse_pixels, parse_recovery,
+    parse_transport,
 };
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
@@ -118,6 +119,11 @@ pub(crate) struct DeliveryArgs {
     #[arg(long, value_parser = parse_recovery, default_value = "on", action = ArgAction::Set, value_name = "on|off",
         hide_default_value = true, help_heading = "Delivery")]
     pub(crate) recovery: bool,
+    /// Whether stripes that have not changed are left out, and others are sent as LZ4 blocks: on or off. By
+    /// default serve sends none (off), and view takes them (on); not together with --fec
+    #[arg(long, value_parser = parse_packing, action = ArgAction::Set, value_name = "on|off",
+        help_heading = "Delivery")]
+    pub(crate) packing: Option<bool>,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
 }

@@ -116,6 +116,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     options.burst = args.burst.unwrap_or(options.burst);
     options.adaptation = args.adapt.unwrap_or(options.adaptation);
     options.recovery = delivery.recovery;
+    options.packing = delivery.packing.unwrap_or(options.packing);
     options.fec = args.fec.unwrap_or(options.fec);
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
     options.clients_per_host_max = usize::from(args.clients_per_host);

@@ -33,6 +33,10 @@ pub(crate) fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     }
 }
 
+pub(crate) fn parse_packing(text: &str) -> Result<bool, String> {
+    parse_recovery(text).map_err(|_| "packing is on or off".to_owned())
+}
+
 pub(crate) fn parse_recovery(text: &str) -> Result<bool, String> {
     match text {
         "on" => Ok(true),
@@ -78,6 +82,8 @@ mod tests {
         assert!(parse_adaptation("rate").is_err());
         assert_eq!((parse_recovery("on"), parse_recovery("off")), (Ok(true), Ok(false)));
         assert!(parse_recovery("rtx").is_err());
+        assert_eq!(parse_packing("on"), Ok(true));
+        assert_eq!(parse_packing("lz4"), Err("packing is on or off".to_owned()));
         let fec = ["20", "7%", "auto", "off"].map(|text| parse_fec(text).unwrap());
         assert_eq!(fec, [Fec::Percent(20), Fec::Percent(7), Fec::ByLoss(50), Fec::Off]);
         assert!(["0", "101", "-1", "on", ""].iter().all(|text| parse_fec(text).is_err()));

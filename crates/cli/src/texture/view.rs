@@ -144,6 +144,7 @@ fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     options.security = delivery.security.security(delivery.transport)?;
     options.transport = delivery.security.transport(delivery.transport);
     options.recovery = delivery.recovery;
+    options.packing = delivery.packing.unwrap_or(options.packing);
     options.format = args.format;
     options.units = delivery.units.unwrap_or_default();
     options.payload = delivery.packet_size.map_or(0, |octets| (octets - HEADER) as u32);

@@ -11,6 +11,13 @@ use crate::wire::extend;
 use crate::{Gaps, UnitHeader};
 
 impl Assembly {
+    /// Returns the header of the packet with the same place that is not packed, for a
+    /// [`GapFinder`](crate::GapFinder).
+    pub fn unpacked(&self, header: UnitHeader) -> UnitHeader {
+        let packed = self.plan.packed_number(header.index).filter(|_| self.options.packing);
+        packed.map_or(header, |(index, _)| UnitHeader { index, ..header })
+    }
+
     /// Returns a packet's number in its frame, and whether it was sent again. It is not that of a repair
     /// packet.
     pub(super) fn number(&self, header: UnitHeader) -> (u32, bool) {
@@ -24,7 +31,10 @@ impl Assembly {
     /// Returns whether this is the header of a packet that is sent in order: its frame has such a packet,
     /// and it is not sent again.
     pub fn is_in_order(&self, header: UnitHeader) -> bool {
-        header.index < self.plan.packets()
+        let is_packed =
+            |(_, is_retransmitted): (u32, bool)| self.options.packing && !is_retransmitted;
+        let packed = self.plan.packed_number(header.index);
+        header.index < self.plan.packets() || packed.is_some_and(is_packed)
     }
 
     /// Handles the arrival of a packet of a frame with missing packets: it may be one of them.
@@ -87,7 +97,8 @@ impl Assembly {
             return None;
         }
         let filling = self.slots.iter().filter(|slot| slot.stage == Stage::Filling);
-        filling.flat_map(|slot| [slot.requests.due(), self.sweep_due(slot)]).flatten().min()
+        let due = filling.flat_map(|slot| [slot.requests.due(), self.sweep_due(slot)]).flatten();
+        due.chain(self.asks.as_ref().map(|(_, at, _)| *at)).min()
     }
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) notes that a frame is about to be given up:
@@ -132,6 +143,10 @@ impl Assembly {
         packets.clear();
         if !self.options.recovery {
             return None;
+        }
+        if let Some((frame, _, asks)) = self.asks.take() {
+            packets.extend(asks);
+            return Some(frame);
         }
         let next = now + self.patience.answer_time(round_trip);
         for at in 0..self.slots.len() {

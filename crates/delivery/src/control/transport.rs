@@ -95,6 +95,8 @@ impl Abilities {
     /// Bit 1: the server may send repair packets, from which packets that did not arrive are computed
     /// (UDP).
     pub const FEC: Self = Self(2);
+    /// Bit 2: the server may send packed stripes: told as unchanged, or as an LZ4 block.
+    pub const PACKING: Self = Self(4);
 
     /// Returns those of both.
     pub fn with(self, others: Self) -> Self {

@@ -38,6 +38,7 @@
 mod client;
 mod error;
 mod live;
+mod packing;
 mod rtp;
 mod sealing;
 mod server;

@@ -10,6 +10,9 @@ use super::error::TextureError;
 /// A stripe fits a processor's second-level cache together with the slab that it is sent from.
 const STRIPE_BYTES: usize = 256 * 1024;
 
+/// The same where stripes may be packed: a small change of the picture costs a small stripe.
+const PACKED_STRIPE_BYTES: usize = 32 * 1024;
+
 /// The shape of every frame of a stream, until the stream changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TextureShape {
@@ -36,9 +39,14 @@ impl TextureShape {
     ) -> Result<Self, TextureError> {
         let layout = Layout::new(format, width, height)?;
         let tiling = Tiling::balanced(&layout, units);
-        let row_bytes = layout.planes().iter().map(|plane| plane.row_bytes).max().unwrap_or(1);
-        let stripe_rows = (STRIPE_BYTES / row_bytes).max(1) as u32;
-        Self::new(layout, tiling, stripe_rows, payload)
+        Self::new(layout, tiling, rows_in(&layout, STRIPE_BYTES), payload)
+    }
+
+    /// Returns the shape with smaller stripes, which may be packed.
+    pub(super) fn packed(self) -> Result<Self, TextureError> {
+        let payload = self.plan.payload();
+        let stripe_rows = rows_in(&self.layout, PACKED_STRIPE_BYTES);
+        Self::new(self.layout, self.tiling, stripe_rows, payload)
     }
 
     /// Returns the shape that a server announced, by the units of each plane and the block rows of
@@ -90,4 +98,10 @@ impl TextureShape {
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
+}
+
+/// Returns the block rows of the widest plane that have about `bytes` octets.
+fn rows_in(layout: &Layout, bytes: usize) -> u32 {
+    let row_bytes = layout.planes().iter().map(|plane| plane.row_bytes).max().unwrap_or(1);
+    (bytes / row_bytes).max(1) as u32
 }

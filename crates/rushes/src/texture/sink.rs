@@ -66,7 +66,8 @@ pub trait TextureSink: Send + Sync {
     /// tile that lacked packets is reported after they were concealed, before `frame_done`.
     fn tile_ready(&self, _slot: usize, _unit: usize) {}
 
-    /// Replaces the octets of a frame that did not arrive in time with those of the previous frame.
+    /// Copies octets from the previous frame to a frame: those that did not arrive in time, and those that
+    /// the server did not send because they are the same (`gaps` has both).
     ///
     /// The previous frame is in the slot `previous`. No thread uses the memory of either until this
     /// returns. If it returns false, the client copies the octets by [`Region::octets`]. A sink
@@ -142,8 +143,8 @@ impl TextureFrame<'_> {
         self.ending.missing
     }
 
-    /// Returns the ranges of octets that did not arrive. They contain the previous frame's octets,
-    /// or 0 if there is none.
+    /// Returns the ranges of octets that did not arrive, or that the server told as unchanged although they
+    /// had not arrived before. They contain the previous frame's octets, or 0 if there is none.
     pub fn concealed(&self) -> &[Gap] {
         self.gaps
     }

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use rushes_delivery::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Decoder, Discard, Ending, Gap, GapFinder,
-    HEADER_BYTES, Landed, Place, RepairOutcome, UnitHeader,
+    HEADER_BYTES, Landed, PACKING_BYTES, PackedClaim, PackedLanded, PackedPlace, Place,
+    RepairOutcome, UnitHeader,
 };
 use rushes_net::Waker;
 
 use super::super::lock;
+use super::super::packing::unpack;
 use super::super::shape::TextureShape;
 use super::super::sink::{Slot, TextureFrame, TextureSink};
 use super::finished::Finished;
@@ -36,6 +38,8 @@ pub(super) struct Frames {
     /// Notified when a slot becomes free, or a tile has been reported.
     room: Condvar,
     memory: Vec<Slot>,
+    /// The stage of each slot and unit: the octets of packed stripes. Empty if there are none.
+    stages: Vec<Vec<Mutex<Vec<u8>>>>,
     /// Running reports of tiles of each slot to the sink; changed under the assembly's lock.
     tile_reports: Vec<AtomicU32>,
     /// Whether the transport is lossless: frames have no deadlines, so that only packets free
@@ -54,7 +58,7 @@ pub(super) struct Frames {
     /// Whether the sink is handling a frame; changed under the assembly's lock.
     is_delivering: AtomicBool,
     /// Locked by the thread that is delivering frames.
-    handover: Mutex<Vec<Gap>>,
+    handover: Mutex<Handover>,
     finished: Arc<Finished>,
     /// Wakes the thread that requests missing packets.
     requester: Arc<Waker>,
@@ -68,6 +72,7 @@ impl Frames {
         (finished, requester): (Arc<Finished>, Arc<Waker>),
     ) -> Result<Self, String> {
         let (is_reliable, has_fec) = (options.reliable, options.fec);
+        let has_packing = options.packing && shape.plan().can_pack();
         let assembly = Assembly::new(shape.plan().clone(), options);
         let memory = sink.begin(&shape, assembly.slots())?;
         let right = memory.len() >= assembly.slots()
@@ -86,7 +91,11 @@ impl Frames {
                 }
             }
         }
+        let stage = |tile: &rushes_texture::Tile| Mutex::new(vec![0; tile.bytes.len()]);
+        let staged = if has_packing { slots.len() } else { 0 };
+        let stages = (0..staged).map(|_| shape.tiling().tiles().iter().map(stage).collect());
         Ok(Self {
+            stages: stages.collect(),
             shape,
             tile_reports: slots.iter().map(|_| AtomicU32::new(0)).collect(),
             assembly: Mutex::new(assembly),
@@ -99,7 +108,7 @@ impl Frames {
             sink,
             is_over: AtomicBool::new(false),
             is_delivering: AtomicBool::new(false),
-            handover: Mutex::new(Vec::new()),
+            handover: Mutex::default(),
             finished,
             requester,
         })
@@ -111,7 +120,14 @@ impl Frames {
 
     /// Returns whether this is the header of a packet that was sent in order.
     pub(super) fn is_in_order(&self, header: UnitHeader) -> bool {
-        header.index < self.shape.plan().packets()
+        let plan = self.shape.plan();
+        header.index < plan.packets() || self.is_packed(header).is_some_and(|again| !again)
+    }
+
+    /// Returns whether a packed stripe's packet was sent again; `None` if it is not the header of one.
+    pub(super) fn is_packed(&self, header: UnitHeader) -> Option<bool> {
+        let packed = self.shape.plan().packed_number(header.index);
+        packed.filter(|_| !self.stages.is_empty()).map(|(_, again)| again)
     }
 
     /// Returns whether the server may send repair packets.
@@ -228,12 +244,12 @@ impl Frames {
         mut socket: Option<&mut Reception>,
         stopped: &impl Fn() -> bool,
     ) {
-        let mut batch = [const { None }; BATCH];
+        let mut batch: [Option<Placed<'_>>; BATCH] = [const { None }; BATCH];
         let mut refused = None;
         loop {
             let now = Instant::now();
             let mut claimed = 0;
-            let (mut blocked, mut is_missing) = (false, false);
+            let (mut blocked, mut is_missing, mut is_over) = (false, false, false);
             {
                 let mut assembly = lock(&self.assembly);
                 while claimed < BATCH && !blocked {
@@ -241,8 +257,18 @@ impl Frames {
                     let finder = socket.as_deref_mut().map(|socket| &mut socket.finder);
                     match claim(&mut assembly, now, packet) {
                         Claimed::Packet(place) => {
-                            batch[claimed] = Some((place, &packet[HEADER_BYTES..]));
+                            batch[claimed] = Some(Placed::Plain(place, &packet[HEADER_BYTES..]));
                             claimed += 1;
+                            is_missing |= find_gaps(&mut assembly, now, (finder, packet));
+                        }
+                        Claimed::Staged(place) => {
+                            let octets = &packet[HEADER_BYTES + PACKING_BYTES..];
+                            batch[claimed] = Some(Placed::Staged(place, octets));
+                            claimed += 1;
+                            is_missing |= find_gaps(&mut assembly, now, (finder, packet));
+                        }
+                        Claimed::Unchanged(landed) => {
+                            is_over |= landed.ended;
                             is_missing |= find_gaps(&mut assembly, now, (finder, packet));
                         }
                         Claimed::Repair => {
@@ -256,7 +282,10 @@ impl Frames {
             if is_missing {
                 self.requester.wake();
             }
-            self.place(&mut batch[..claimed]);
+            self.place(&batch[..claimed]);
+            if is_over {
+                self.hand_over();
+            }
             if let Some(decoder) = socket.as_deref_mut().and_then(|it| it.decoder.as_mut()) {
                 self.repair(decoder);
             }
@@ -275,15 +304,25 @@ impl Frames {
     }
 
     /// Copies claimed packets, under one lock for each run of a unit.
-    fn place(&self, batch: &mut [Option<(Place, &[u8])>]) {
+    fn place(&self, batch: &[Option<Placed<'_>>]) {
         let mut at = 0;
-        while let Some(Some((first, _))) = batch.get(at) {
+        while let Some(Some(first)) = batch.get(at) {
+            let first = match first {
+                Placed::Plain(place, _) => place,
+                Placed::Staged(place, octets) => {
+                    self.fill_stage(place, |stage| stage.copy_from_slice(octets));
+                    // A stripe that cannot be unpacked counts as lost.
+                    self.land_staged(place);
+                    at += 1;
+                    continue;
+                }
+            };
             let (slot, unit) = (first.slot, first.unit);
             let mut packets = 0;
             {
                 let mut region = lock(&self.memory[slot][unit]);
                 let octets = region.octets();
-                while let Some(Some((place, from))) = batch.get(at + packets) {
+                while let Some(Some(Placed::Plain(place, from))) = batch.get(at + packets) {
                     if (place.slot, place.unit) != (slot, unit) {
                         break;
                     }
@@ -315,31 +354,40 @@ impl Frames {
     /// Waits for memory until `stopped` returns true.
     pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
         let octets = self.shape.plan().locate(header.index)?.bytes.len();
-        match lock(&self.assembly).claim(Instant::now(), header, octets) {
-            Claim::Place(place) => return Some(place),
-            Claim::Discard(_) => return None,
-            Claim::Blocked => {}
-        }
-        self.blocked.fetch_add(1, Ordering::Relaxed);
-        let place = self.claim_when_free(header, octets, stopped);
-        self.blocked.fetch_sub(1, Ordering::Relaxed);
-        place
+        let claim = |assembly: &mut Assembly| match assembly.claim(Instant::now(), header, octets) {
+            Claim::Place(place) => Ok(Some(place)),
+            Claim::Discard(_) => Ok(None),
+            Claim::Blocked => Err(()),
+        };
+        self.claim_with(claim, stopped)
     }
 
-    fn claim_when_free(
+    /// Claims something, waiting for memory while `claim` fails.
+    fn claim_with<T>(
         &self,
-        header: UnitHeader,
-        octets: usize,
+        claim: impl Fn(&mut Assembly) -> Result<Option<T>, ()>,
         stopped: &impl Fn() -> bool,
-    ) -> Option<Place> {
+    ) -> Option<T> {
+        if let Ok(claimed) = claim(&mut lock(&self.assembly)) {
+            return claimed;
+        }
+        self.blocked.fetch_add(1, Ordering::Relaxed);
+        let claimed = self.claim_when_free(claim, stopped);
+        self.blocked.fetch_sub(1, Ordering::Relaxed);
+        claimed
+    }
+
+    fn claim_when_free<T>(
+        &self,
+        claim: impl Fn(&mut Assembly) -> Result<Option<T>, ()>,
+        stopped: &impl Fn() -> bool,
+    ) -> Option<T> {
         let mut stuck_since = None;
         while self.wait_for_room(stopped) {
             let now = Instant::now();
             let mut assembly = lock(&self.assembly);
-            match assembly.claim(now, header, octets) {
-                Claim::Place(place) => return Some(place),
-                Claim::Discard(_) => return None,
-                Claim::Blocked => {}
+            if let Ok(claimed) = claim(&mut assembly) {
+                return claimed;
             }
             let all_waiting = self.blocked.load(Ordering::Relaxed) == self.threads;
             if !all_waiting || !assembly.is_waiting() {
@@ -355,6 +403,78 @@ impl Frames {
     pub(super) fn fill<T>(&self, place: &Place, write: impl FnOnce(&mut [u8]) -> T) -> T {
         let mut region = lock(&self.memory[place.slot][place.unit]);
         write(&mut region.octets()[place.bytes.clone()])
+    }
+
+    /// Claims the place of a packed stripe's packet, whose octets follow; tells how many. Returns `None` if
+    /// the packet must be discarded.
+    ///
+    /// Waits for memory until `stopped` returns true.
+    pub(super) fn claim_packed(
+        &self,
+        header: UnitHeader,
+        packing: [u8; PACKING_BYTES],
+        stopped: &impl Fn() -> bool,
+    ) -> Option<PackedClaim> {
+        let octets = lock(&self.assembly).packed_len(header, packing)?;
+        let claim = |assembly: &mut Assembly| match assembly.claim_packed(
+            Instant::now(),
+            (header, packing),
+            octets,
+        ) {
+            PackedClaim::Nothing(Claim::Blocked) => Err(()),
+            PackedClaim::Nothing(_) => Ok(None),
+            claimed => Ok(Some(claimed)),
+        };
+        let claimed = self.claim_with(claim, stopped)?;
+        if let PackedClaim::Unchanged(Landed { ended: true, .. }) = claimed {
+            self.hand_over();
+        }
+        Some(claimed)
+    }
+
+    /// Calls `write` with the place of a packet in the stage.
+    pub(super) fn fill_stage<T>(
+        &self,
+        place: &PackedPlace,
+        write: impl FnOnce(&mut [u8]) -> T,
+    ) -> T {
+        let mut stage = lock(&self.stages[place.slot][place.unit]);
+        write(&mut stage[place.bytes.clone()])
+    }
+
+    /// Records that a packet's octets are in the stage; unpacks its stripe if they are the last ones.
+    /// Returns false if that is impossible.
+    pub(super) fn land_staged(&self, place: &PackedPlace) -> bool {
+        let landed = lock(&self.assembly).land_packed(place);
+        let unpacking = match landed {
+            PackedLanded::Waiting(landed) => {
+                if landed.ended {
+                    self.hand_over();
+                }
+                return true;
+            }
+            PackedLanded::Unpack(unpacking) => unpacking,
+        };
+        let (slot, unit) = (place.slot, place.unit);
+        let is_unpacked = {
+            let stage = lock(&self.stages[slot][unit]);
+            let mut region = lock(&self.memory[slot][unit]);
+            let to = &mut region.octets()[unpacking.stripe.bytes.clone()];
+            unpack(unpacking.packing, &stage[unpacking.staged.clone()], to)
+        };
+        self.land_by(slot, unit, |assembly| assembly.land_unpacked(&unpacking, is_unpacked));
+        is_unpacked
+    }
+
+    /// Releases a claimed place of the stage, which will not be filled.
+    pub(super) fn abandon_staged(&self, place: &PackedPlace) {
+        let mut assembly = lock(&self.assembly);
+        assembly.unclaim_packed(place);
+        let is_ready = assembly.is_ready();
+        drop(assembly);
+        if is_ready {
+            self.hand_over();
+        }
     }
 
     /// Records that packets of a unit are in place.
@@ -402,14 +522,14 @@ impl Frames {
     /// Delivers the frames that have ended, unless another thread is doing so.
     fn hand_over(&self) {
         loop {
-            let Some(mut gaps) = try_lock(&self.handover) else { return };
-            while let Some(ending) = self.next_ending(&mut gaps) {
+            let Some(mut handover) = try_lock(&self.handover) else { return };
+            while let Some(ending) = self.next_ending(&mut handover) {
                 let _delivery = Delivery { frames: self, slot: ending.slot };
                 if !self.is_over() {
-                    self.hand_over_one(ending, &gaps);
+                    self.hand_over_one(ending, &handover);
                 }
             }
-            drop(gaps);
+            drop(handover);
             // Other threads left frames that ended meanwhile to this one.
             if !lock(&self.assembly).is_ready() {
                 return;
@@ -417,14 +537,18 @@ impl Frames {
         }
     }
 
-    fn next_ending(&self, gaps: &mut Vec<Gap>) -> Option<Ending> {
+    fn next_ending(&self, handover: &mut Handover) -> Option<Ending> {
         let mut assembly = lock(&self.assembly);
         let ending = assembly.poll_ending()?;
         self.is_delivering.store(true, Ordering::Relaxed);
+        let Handover { gaps, copies } = handover;
         gaps.clear();
         if !ending.whole {
             assembly.gaps(ending.slot, gaps);
         }
+        assembly.kept(ending.slot, copies);
+        copies.extend_from_slice(gaps);
+        copies.sort_unstable_by_key(|copy| (copy.unit, copy.bytes.start));
         Some(ending)
     }
 
@@ -434,14 +558,14 @@ impl Frames {
         drop(self.room.wait_while(lock(&self.assembly), is_reporting));
     }
 
-    fn hand_over_one(&self, ending: Ending, gaps: &[Gap]) {
+    fn hand_over_one(&self, ending: Ending, handover: &Handover) {
+        let Handover { gaps, copies } = handover;
         self.wait_for_tile_reports(ending.slot);
         let memory = &self.memory[ending.slot];
-        let mut units_concealed = 0;
         let is_concealed = ending.previous.is_some_and(|previous| {
-            !gaps.is_empty() && self.sink.conceal(ending.slot, previous, gaps)
+            !copies.is_empty() && self.sink.conceal(ending.slot, previous, copies)
         });
-        for (at, gap) in gaps.iter().enumerate() {
+        for (at, gap) in copies.iter().enumerate() {
             let mut to = lock(&memory[gap.unit]);
             if !is_concealed {
                 let octets = &mut to.octets()[gap.bytes.clone()];
@@ -453,18 +577,34 @@ impl Frames {
                     None => octets.fill(0),
                 }
             }
-            if gaps.get(at + 1).is_none_or(|next| next.unit != gap.unit) {
-                units_concealed += 1;
+            if copies.get(at + 1).is_none_or(|next| next.unit != gap.unit) {
                 to.filled();
                 drop(to);
                 self.sink.tile_ready(ending.slot, gap.unit);
             }
         }
         let done_at = Instant::now();
+        let units_concealed = gaps.chunk_by(|one, next| one.unit == next.unit).count() as u64;
         self.finished.note(&ending, done_at, units_concealed);
         let shape = &self.shape;
         self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
     }
+}
+
+/// What a frame takes from the one before.
+#[derive(Default)]
+struct Handover {
+    /// Octets that did not arrive.
+    gaps: Vec<Gap>,
+    /// These, and those of unchanged stripes.
+    copies: Vec<Gap>,
+}
+
+/// A packet's octets, and their place.
+enum Placed<'a> {
+    Plain(Place, &'a [u8]),
+    /// In the stage.
+    Staged(PackedPlace, &'a [u8]),
 }
 
 /// Ends a frame's delivery to the sink when dropped, even by a panic: deadlines count again.
@@ -520,6 +660,10 @@ impl Reception {
 enum Claimed {
     /// It has a place.
     Packet(Place),
+    /// It has a place in the stage.
+    Staged(PackedPlace),
+    /// It tells its stripe as unchanged.
+    Unchanged(Landed),
     /// It is a repair packet, which arrived for the first time.
     Repair,
     /// It is discarded.
@@ -540,6 +684,16 @@ fn claim(assembly: &mut Assembly, now: Instant, packet: &[u8]) -> Claimed {
             RepairOutcome::Blocked => Claimed::Blocked,
         };
     }
+    if assembly.is_packed(header)
+        && let Some((packing, octets)) = octets.split_first_chunk()
+    {
+        return match assembly.claim_packed(now, (header, *packing), octets.len()) {
+            PackedClaim::Stage(place) => Claimed::Staged(place),
+            PackedClaim::Unchanged(landed) => Claimed::Unchanged(landed),
+            PackedClaim::Nothing(Claim::Blocked) => Claimed::Blocked,
+            PackedClaim::Nothing(_) => Claimed::Nothing,
+        };
+    }
     match assembly.claim(now, header, octets.len()) {
         Claim::Place(place) => Claimed::Packet(place),
         Claim::Discard(_) => Claimed::Nothing,
@@ -557,7 +711,7 @@ fn find_gaps(
     let header = packet.first_chunk().map(|header| UnitHeader::parse(*header));
     let (Some(finder), Some(header)) = (finder, header) else { return false };
     let gaps = if assembly.is_in_order(header) {
-        finder.handle_packet(assembly.plan(), header)
+        finder.handle_packet(assembly.plan(), assembly.unpacked(header))
     } else if assembly.is_repair(header) {
         finder.handle_repair(assembly.plan(), header)
     } else {

@@ -298,6 +298,7 @@ impl Inner {
             reliable: offer.transport == Transport::Tcp,
             recovery: recovery && offer.transport == Transport::Udp,
             fec: offer.abilities.contains(Abilities::FEC) && offer.transport == Transport::Udp,
+            packing: offer.abilities.contains(Abilities::PACKING),
             first_frame: offer.first_frame,
             deadline_min: deadline_min(self.options.deadline_min, rate),
             deadline_max: self.deadline_max(),
@@ -482,6 +483,9 @@ fn sum(a: AssemblyStatistics, b: AssemblyStatistics) -> AssemblyStatistics {
         packets_repaired: a.packets_repaired.saturating_add(b.packets_repaired),
         repaired_late: a.repaired_late.saturating_add(b.repaired_late),
         repairs: a.repairs.saturating_add(b.repairs),
+        stripes_unpacked: a.stripes_unpacked.saturating_add(b.stripes_unpacked),
+        stripes_unchanged: a.stripes_unchanged.saturating_add(b.stripes_unchanged),
+        stripes_stale: a.stripes_stale.saturating_add(b.stripes_stale),
     }
 }
 

@@ -38,6 +38,12 @@ pub struct ClientOptions {
     /// can arrive within [`deadline_max`](Self::deadline_max). Until then its frame waits, and those after
     /// it.
     pub recovery: bool,
+    /// Whether packed stripes are received; on by default. The server decides whether to send any
+    /// ([`ServerOptions::packing`](crate::texture::ServerOptions::packing)).
+    ///
+    /// They are unpacked from memory that is at most as large as that of the frames, straight into
+    /// the sink's.
+    pub packing: bool,
     /// The shortest wait for missing packets, from the latest packet of their frame on: a server
     /// spreads the packets of a frame over its interval.
     ///
@@ -77,6 +83,7 @@ impl Default for ClientOptions {
             frame_bytes_max: 512 << 20,
             slots: 0,
             recovery: true,
+            packing: true,
             deadline_min: Duration::ZERO,
             deadline_max: Duration::from_millis(100),
             udp: SocketOptions::default(),
@@ -101,11 +108,10 @@ impl ClientOptions {
             units: self.units,
             payload: self.payload,
             rate: self.rate,
-            abilities: if self.recovery {
-                Abilities::FEC.with(Abilities::RECOVERY)
-            } else {
-                Abilities::FEC
-            },
+            abilities: [(self.recovery, Abilities::RECOVERY), (self.packing, Abilities::PACKING)]
+                .into_iter()
+                .filter(|(is_used, _)| *is_used)
+                .fold(Abilities::FEC, |abilities, (_, ability)| abilities.with(ability)),
         }
     }
 }

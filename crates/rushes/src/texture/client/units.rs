@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::Reason;
-use rushes_delivery::{CREDIT_BYTES, Creditor, HEADER_BYTES, Place, UnitHeader};
+use rushes_delivery::{
+    CREDIT_BYTES, Creditor, HEADER_BYTES, PACKING_BYTES, PackedClaim, PackedPlace, Place,
+    UnitHeader,
+};
 use rushes_net::{Interest, Read, TcpSocket, UdpSocket, Waker};
 use rushes_proto::payload::PackedFrames;
 use rushes_proto::stream::Discard;
@@ -167,18 +170,56 @@ pub(super) fn receive_chunks(shared: &Shared, socket: &TcpSocket, waker: &Waker)
 /// The state of the chunk being read.
 #[derive(Default)]
 struct Chunks {
-    header: [u8; HEADER_BYTES],
+    /// The header, and the packing of a packed stripe.
+    header: [u8; HEADER_BYTES + PACKING_BYTES],
     header_filled: usize,
+    /// Octets of the header that is being read beyond those of any other: the packing.
+    has_packing: bool,
     /// The place of the chunk's octets, and the number of octets read.
-    open: Option<(Arc<Frames>, Place, usize)>,
-    /// The number of its packet.
-    index: u32,
+    open: Option<(Arc<Frames>, Open, usize)>,
+}
+
+/// The place of a chunk's octets.
+enum Open {
+    /// In the frame, with the number of the packet.
+    Plain(Place, u32),
+    /// In the stage.
+    Staged(PackedPlace),
+}
+
+impl Open {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(place, _) => place.bytes.len(),
+            Self::Staged(place) => place.bytes.len(),
+        }
+    }
+
+    fn fill<T>(&self, frames: &Frames, write: impl FnOnce(&mut [u8]) -> T) -> T {
+        match self {
+            Self::Plain(place, _) => frames.fill(place, write),
+            Self::Staged(place) => frames.fill_stage(place, write),
+        }
+    }
+
+    /// Records that all octets are there; returns false if they are not those of a stripe.
+    fn land(&self, frames: &Frames) -> bool {
+        match self {
+            Self::Plain(place, _) => {
+                frames.land(place.slot, place.unit, 1);
+                true
+            }
+            Self::Staged(place) => frames.land_staged(place),
+        }
+    }
 }
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        if let Some((frames, place, _)) = self.open.take() {
-            frames.abandon(&place, self.index);
+        match self.open.take() {
+            Some((frames, Open::Plain(place, index), _)) => frames.abandon(&place, index),
+            Some((frames, Open::Staged(place), _)) => frames.abandon_staged(&place),
+            None => {}
         }
     }
 }
@@ -192,8 +233,12 @@ enum Progress {
 impl Chunks {
     /// Returns the number of octets missing from the header or chunk being read.
     fn wanted(&self) -> usize {
-        let header = HEADER_BYTES - self.header_filled;
-        self.open.as_ref().map_or(header, |(_, place, filled)| place.bytes.len() - filled)
+        let header = self.header_len() - self.header_filled;
+        self.open.as_ref().map_or(header, |(_, place, filled)| place.len() - filled)
+    }
+
+    fn header_len(&self) -> usize {
+        HEADER_BYTES + if self.has_packing { PACKING_BYTES } else { 0 }
     }
 
     /// Reads once.
@@ -206,7 +251,7 @@ impl Chunks {
         let Some((frames, place, filled)) = &mut self.open else {
             return self.receive_header(shared, socket, stopped);
         };
-        let read = frames.fill(place, |octets| socket.read(&mut octets[*filled..]));
+        let read = place.fill(frames, |octets| socket.read(&mut octets[*filled..]));
         let count = match read.map_err(|error| error.to_string())? {
             Read::Octets(count) => count,
             Read::Nothing => return Ok(Progress::None),
@@ -214,9 +259,11 @@ impl Chunks {
         };
         *filled += count;
         shared.octets.fetch_add(count as u64, Ordering::Relaxed);
-        if *filled == place.bytes.len() {
+        if *filled == place.len() {
             let (frames, place, _) = self.open.take().into_iter().next().ok_or("no chunk")?;
-            frames.land(place.slot, place.unit, 1);
+            if !place.land(&frames) {
+                return Err("the server sent a packed stripe that cannot be unpacked".into());
+            }
         }
         Ok(Progress::Some)
     }
@@ -227,21 +274,37 @@ impl Chunks {
         socket: &TcpSocket,
         stopped: &impl Fn() -> bool,
     ) -> Result<Progress, String> {
-        let into = &mut self.header[self.header_filled..];
+        let len = self.header_len();
+        let into = &mut self.header[self.header_filled..len];
         match socket.read(into).map_err(|error| error.to_string())? {
             Read::Octets(count) => self.header_filled += count,
             Read::Nothing => return Ok(Progress::None),
             Read::End if self.header_filled == 0 => return Ok(Progress::End),
             Read::End => return Err("the server closed a connection within a frame".into()),
         }
-        if self.header_filled < HEADER_BYTES {
+        if self.header_filled < len {
             return Ok(Progress::Some);
         }
-        self.header_filled = 0;
-        let header = UnitHeader::parse(self.header);
+        let [a, b, c, d, packing @ ..] = self.header;
+        let header = UnitHeader::parse([a, b, c, d]);
         let frames = shared.frames().ok_or("the server sent data before the stream began")?;
-        match frames.claim(header, stopped) {
-            Some(place) => (self.open, self.index) = (Some((frames, place, 0)), header.index),
+        if !self.has_packing && frames.is_packed(header).is_some() {
+            self.has_packing = true;
+            return Ok(Progress::Some);
+        }
+        let is_packed = std::mem::take(&mut self.has_packing);
+        self.header_filled = 0;
+        let open = if is_packed {
+            let claimed = frames.claim_packed(header, packing, stopped);
+            claimed.map(|claimed| match claimed {
+                PackedClaim::Stage(place) => Some(Open::Staged(place)),
+                PackedClaim::Unchanged(_) | PackedClaim::Nothing(_) => None,
+            })
+        } else {
+            frames.claim(header, stopped).map(|place| Some(Open::Plain(place, header.index)))
+        };
+        match open {
+            Some(open) => self.open = open.map(|open| (frames, open, 0)),
             // The chunk's length is unknown, so the rest of the connection cannot be parsed.
             None if stopped() => {}
             None => return Err("the server sent a chunk that the frame does not have".into()),

@@ -109,6 +109,8 @@ impl Binding {
         let pace = Arc::new(pace.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         let is_reliable = choice.transport == Transport::Tcp;
         let is_recovered = choice.abilities.contains(Abilities::RECOVERY);
+        let is_packed = choice.abilities.contains(Abilities::PACKING);
+        let work = Work::new(count, waker.clone(), is_reliable);
         let state = State {
             connections: vec![None; count],
             bound: 0,
@@ -120,7 +122,7 @@ impl Binding {
         };
         Ok(Arc::new(Self {
             token,
-            work: Arc::new(Work::new(count, waker.clone(), is_reliable).recovered(is_recovered)),
+            work: Arc::new(work.recovered(is_recovered).packed(is_packed)),
             waker,
             peer: control.peer_address().ip().to_canonical(),
             pace,
@@ -242,7 +244,8 @@ impl Binding {
             match self.work.take(unit) {
                 None => return Ok(false),
                 Some(Task::Stripe(job, stripe)) => {
-                    job.with_octets(&stripe, &mut scratch, |it| link.send(&job, &stripe, it))?;
+                    let send = |first, octets: &[u8]| link.send(&job, (&stripe, first), octets);
+                    job.with_octets(&stripe, &mut scratch, send)?;
                     self.work.sent(unit, &job);
                 }
                 Some(Task::Retransmissions(parts)) => link.retransmit(&parts)?,

@@ -56,7 +56,7 @@ pub(super) fn choose(
         let text = format!("{payload} octets per packet exceed {payload_max} for {transport}");
         return Err((Reason::PacketSize, text));
     }
-    let encoding = encode(source, format, units, payload)?;
+    let mut encoding = encode(source, format, (units, payload), false)?;
     let is_recovered = options.recovery
         && transport == Transport::Udp
         && wishes.abilities.contains(Abilities::RECOVERY);
@@ -67,20 +67,35 @@ pub(super) fn choose(
         && encoding.shape().plan().can_repair()
         && payload.next_multiple_of(2) <= UDP_PAYLOAD_MAX;
     let mut abilities = Abilities::default();
-    for (is_used, ability) in [(is_recovered, Abilities::RECOVERY), (has_fec, Abilities::FEC)] {
+    // Repair packets are those of stripes as they are.
+    let is_packed = options.packing
+        && !has_fec
+        && wishes.abilities.contains(Abilities::PACKING)
+        && encoding.shape().plan().can_pack();
+    if is_packed {
+        encoding = encode(source, format, (units, payload), true)?;
+    }
+    let used = [
+        (is_recovered, Abilities::RECOVERY),
+        (has_fec, Abilities::FEC),
+        (is_packed, Abilities::PACKING),
+    ];
+    for (is_used, ability) in used {
         abilities = if is_used { abilities.with(ability) } else { abilities };
     }
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate), abilities })
 }
 
-/// Creates the encoding of the source's pictures to frames of a format.
+/// Creates the encoding of the source's pictures to frames of a format, whose stripes may be packed if
+/// `is_packed`.
 pub(super) fn encode(
     source: &Layout,
     format: Format,
-    units: usize,
-    payload: usize,
+    (units, payload): (usize, usize),
+    is_packed: bool,
 ) -> Result<Encoding, Refusal> {
     let shape = TextureShape::choose(format, source.width(), source.height(), units, payload);
+    let shape = shape.and_then(|shape| if is_packed { shape.packed() } else { Ok(shape) });
     let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
     Encoding::new(source.format(), shape).map_err(|error| (Reason::Format, error.to_string()))
 }

@@ -10,6 +10,10 @@ use rushes_texture::{CodecError, Encoder, Format, Frame};
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
 
+/// Rows of the picture around those of a stripe that count as its own. A block has up to 8 rows of pixels,
+/// of which the last one may reach beyond the picture.
+const MARGIN_ROWS: usize = 8;
+
 /// The octets of one picture, shared by the threads that encode it.
 #[derive(Clone, Debug)]
 pub(super) enum Picture {
@@ -38,6 +42,12 @@ impl Picture {
             Self::Whole(frame) => frame.len(),
             Self::Growing { frame, .. } => frame.bytes(),
         }
+    }
+
+    /// Returns whether both pictures are complete and have the same octets in this range.
+    fn is_same(&self, other: &Self, range: Range<usize>) -> bool {
+        let own = self.whole().get(range.clone());
+        own.is_some_and(|own| other.whole().get(range) == Some(own))
     }
 
     /// Returns all octets, or an empty slice while the picture still grows.
@@ -79,6 +89,33 @@ impl Encoding {
         let tile = self.shape.tiling().tiles().get(stripe.unit);
         let end = tile.filter(|_| self.passes_through).map(|it| it.bytes.start + stripe.bytes.end);
         so_far >= end.unwrap_or_else(|| self.encoder.input().bytes())
+    }
+
+    /// Returns whether a ready stripe is made of the same octets in both pictures: those of its rows, and
+    /// of a few around them, from which colours may be interpolated.
+    pub(super) fn is_same(&self, picture: &Picture, before: &Picture, stripe: &Stripe) -> bool {
+        let Some(tile) = self.shape.tiling().tiles().get(stripe.unit) else { return false };
+        if self.passes_through {
+            let start = tile.bytes.start;
+            let range = start + stripe.bytes.start..start + stripe.bytes.end;
+            return picture.is_same(before, range);
+        }
+        let output = self.shape.layout().planes();
+        let Some(plane) = output.get(tile.plane).filter(|plane| plane.rows > 0) else {
+            return false;
+        };
+        let row_bytes = plane.row_bytes.max(1);
+        let first = tile.rows.start as usize + stripe.bytes.start / row_bytes;
+        let end = tile.rows.start as usize + stripe.bytes.end.div_ceil(row_bytes);
+        let rows = plane.rows as usize;
+        self.encoder.input().planes().iter().all(|input| {
+            let all = input.rows as usize;
+            // Rows of both planes cover the same height; the last one of either may reach beyond it.
+            let first = (first * all / rows).saturating_sub(MARGIN_ROWS);
+            let end = ((end * all).div_ceil(rows) + MARGIN_ROWS).min(all);
+            let at = |row: usize| input.offset + row * input.row_bytes;
+            picture.is_same(before, at(first)..at(end))
+        })
     }
 
     /// Returns the octets of a ready stripe.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use rushes_delivery::{Plan, Planned, Stripe};
 
 use super::super::lock;
+use super::super::packing::pack;
 use super::encoding::{Encoding, Picture};
+use super::packing::{Form, Packs};
 use super::shared::Stripes;
 
 /// Longest time that a growing picture may take while it is sent over a lossy transport, if frames
@@ -26,10 +28,13 @@ pub(super) struct Job {
     pub(super) fec_percent: u8,
     /// The encoded stripes that it shares with other sessions, until it is sent.
     pub(super) shared: Mutex<Option<Arc<Stripes>>>,
+    /// How its stripes are sent, if they may be packed.
+    pub(super) packs: Option<Packs>,
 }
 
 impl Job {
-    /// Passes the octets of a ready stripe to `send`; `scratch` is memory for them.
+    /// Passes the octets of a ready stripe to `send`, with the number of their first packet; `scratch` is
+    /// memory for them.
     ///
     /// # Errors
     ///
@@ -38,19 +43,52 @@ impl Job {
         &self,
         stripe: &Stripe,
         scratch: &mut Vec<u8>,
-        send: impl FnOnce(&[u8]) -> Result<(), String>,
+        send: impl FnOnce(u32, &[u8]) -> Result<(), String>,
     ) -> Result<(), String> {
-        let shared = lock(&self.shared).clone();
-        if let Some(stripes) = shared {
-            return send(stripes.get(&self.encoding, &self.picture, stripe)?);
+        let (plan, first) = (self.encoding.shape().plan(), stripe.first_packet);
+        let number = plan.stripe_number(stripe);
+        let source = (&*self.encoding, &self.picture);
+        let packs = self.packs.as_ref();
+        if let Some(packs) = packs
+            && let Some(mark) = packs.unchanged(source, (stripe, number))
+        {
+            packs.note(number, Form::Unchanged);
+            return send(plan.packed_index(first, false), &mark);
         }
-        let octets = self.encoding.stripe(&self.picture, stripe, scratch);
-        send(octets.map_err(|error| error.to_string())?)
+        let shared = lock(&self.shared).clone();
+        let octets = if let Some(stripes) = &shared {
+            stripes.get(&self.encoding, &self.picture, stripe)?
+        } else {
+            let octets = self.encoding.stripe(&self.picture, stripe, scratch);
+            octets.map_err(|error| error.to_string())?
+        };
+        let Some(packs) = packs else { return send(first, octets) };
+        let is_tried = packs.is_tried(number);
+        let packed = || match &shared {
+            Some(stripes) => stripes.packed(stripe, octets),
+            None => pack(plan, stripe, octets),
+        };
+        let Some(packed) = is_tried.then(packed).flatten() else {
+            packs.note(number, Form::Stored { is_tried });
+            return send(first, octets);
+        };
+        packs.note(number, Form::Packed(packed.clone()));
+        send(plan.packed_index(first, false), &packed)
+    }
+
+    /// Returns the octets and packets of the frame that were sent, once all were.
+    pub(super) fn sent(&self) -> (u64, u64) {
+        let plan = self.encoding.shape().plan();
+        let all = (plan.bytes() as u64, u64::from(plan.packets()));
+        self.packs.as_ref().map_or(all, |packs| packs.sent(plan))
     }
 
     /// Gives up the shared stripes, because the last one was taken and sent.
     pub(super) fn release(&self) {
         lock(&self.shared).take();
+        if let Some(packs) = &self.packs {
+            packs.release();
+        }
     }
 
     /// Returns whether a tile's stripe can be encoded.
@@ -68,7 +106,7 @@ impl Planned for Job {
     }
 
     fn memory(&self) -> usize {
-        self.picture.memory()
+        self.picture.memory() + self.packs.as_ref().map_or(0, Packs::memory)
     }
 }
 
@@ -101,7 +139,8 @@ mod tests {
         let shape = TextureShape::choose(output, 64, 64, 2, 1_000).unwrap();
         let encoding = Arc::new(Encoding::new(input, shape).unwrap());
         let (captured_at, shared) = (Instant::now(), Mutex::default());
-        Job { frame: 0, encoding, picture, captured_at, may_begin, fec_percent: 0, shared }
+        let (fec_percent, packs) = (0, None);
+        Job { frame: 0, encoding, picture, captured_at, may_begin, fec_percent, shared, packs }
     }
 
     fn growing(frame: &GrowingFrame) -> Picture {

@@ -16,6 +16,7 @@ use super::super::transient::Outage;
 use super::super::{rtp, transient};
 use super::job::Job;
 use super::pace::UnitPace;
+use super::packing::Form;
 use crate::error::Error;
 use crate::media::MediaStream;
 use crate::pace::Pace;
@@ -51,12 +52,12 @@ pub(super) trait Link: Send {
         Ok(())
     }
 
-    /// Sends a stripe with these octets.
+    /// Sends a stripe with these octets, whose first packet has this number.
     ///
     /// # Errors
     ///
     /// The reason for which the session ends; lost packets are not an error.
-    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String>;
+    fn send(&mut self, job: &Job, part: (&Stripe, u32), octets: &[u8]) -> Result<(), String>;
 
     /// Sends packets of frames again, as only clients by UDP request.
     ///
@@ -219,6 +220,40 @@ impl UdpLink {
         Ok(())
     }
 
+    /// Writes packets of a stripe again, in the form in which they were sent first. A stripe that was told
+    /// as unchanged is sent with the next frame, as the client may lack it.
+    fn retransmit_stripe(
+        &mut self,
+        job: &Job,
+        stripe: &Stripe,
+        packets: Range<u32>,
+    ) -> Result<(), String> {
+        let plan = job.encoding.shape().plan();
+        let number = plan.stripe_number(stripe);
+        let packs = job.packs.as_ref();
+        let mark = packs.and_then(|packs| packs.mark(number));
+        let octets = match packs.and_then(|packs| packs.form(number)) {
+            Some(Form::Packed(octets)) => &octets[..],
+            Some(Form::Unchanged) => {
+                self.pace.work().refresh(number);
+                mark.as_ref().map_or(&[][..], |mark| mark)
+            }
+            Some(Form::Stored { .. }) | None => return self.retransmit_part(job, packets),
+        };
+        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        for (index, packet) in (stripe.first_packet..).zip(octets.chunks(plan.payload())) {
+            if !packets.contains(&index) {
+                continue;
+            }
+            if !self.slab.has_room(packet, octets_max) {
+                self.flush_retransmitted()?;
+            }
+            let index = plan.packed_index(index, true);
+            self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
+        }
+        Ok(())
+    }
+
     /// Sends the slab when it is due.
     fn send_slab(&mut self, due: Option<Instant>) -> Result<(), String> {
         if let Some(due) = due
@@ -278,11 +313,16 @@ impl UdpLink {
 }
 
 impl Link for UdpLink {
-    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+    fn send(
+        &mut self,
+        job: &Job,
+        (stripe, first): (&Stripe, u32),
+        octets: &[u8],
+    ) -> Result<(), String> {
         self.pace.begin(Instant::now(), job);
         let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
         let payload = job.encoding.shape().plan().payload();
-        for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
+        for (index, packet) in (first..).zip(octets.chunks(payload)) {
             if !self.slab.has_room(packet, octets_max) {
                 self.flush()?;
                 // A stripe may take as long as its frame.
@@ -304,7 +344,7 @@ impl Link for UdpLink {
             // The packets of each stripe are encoded together.
             while let Some(stripe) = plan.stripe_of(first).filter(|_| first < packets.end) {
                 let end = plan.stripe_packets(&stripe).end.min(packets.end);
-                self.retransmit_part(job, first..end)?;
+                self.retransmit_stripe(job, &stripe, first..end)?;
                 first = end;
             }
         }
@@ -344,7 +384,12 @@ impl Link for TcpLink {
         }
     }
 
-    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
+    fn send(
+        &mut self,
+        job: &Job,
+        (stripe, first): (&Stripe, u32),
+        octets: &[u8],
+    ) -> Result<(), String> {
         let plan = job.encoding.shape().plan();
         let payload = plan.payload();
         let unsent_max = (plan.unit_bytes(stripe.unit) / UNSENT_PART).max(UNSENT_MIN);
@@ -352,7 +397,7 @@ impl Link for TcpLink {
             self.unsent_max = unsent_max;
             self.socket.set_unsent_max(unsent_max);
         }
-        for (index, packet) in (stripe.first_packet..).zip(octets.chunks(payload)) {
+        for (index, packet) in (first..).zip(octets.chunks(payload)) {
             let header = UnitHeader { frame: job.frame as u8, index }.write();
             let mut parts = [IoSlice::new(&header), IoSlice::new(packet)];
             let deadline = Some(Instant::now() + STALL_MAX);
@@ -381,8 +426,8 @@ impl RtpLink {
 }
 
 impl Link for RtpLink {
-    fn send(&mut self, job: &Job, stripe: &Stripe, octets: &[u8]) -> Result<(), String> {
-        let header = UnitHeader { frame: job.frame as u8, index: stripe.first_packet };
+    fn send(&mut self, job: &Job, (_, first): (&Stripe, u32), octets: &[u8]) -> Result<(), String> {
+        let header = UnitHeader { frame: job.frame as u8, index: first };
         self.pace.begin(Instant::now(), job);
         let since = job.captured_at.saturating_duration_since(self.begun.1);
         let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));

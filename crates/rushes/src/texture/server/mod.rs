@@ -12,6 +12,7 @@ mod ladder;
 mod link;
 mod options;
 mod pace;
+mod packing;
 mod pending;
 mod places;
 mod session;

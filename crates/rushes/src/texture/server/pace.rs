@@ -128,7 +128,8 @@ mod tests {
         let picture = Picture::Whole(Frame::new(vec![0; 4 << 20]));
         let (captured_at, may_begin, fec_percent) = (Instant::now(), true, 0);
         let shared = Mutex::default();
-        Job { frame, encoding, picture, captured_at, may_begin, fec_percent, shared }
+        let packs = None;
+        Job { frame, encoding, picture, captured_at, may_begin, fec_percent, shared, packs }
     }
 
     fn units(pacing: Pacing) -> (Arc<SessionPace>, Vec<UnitPace>) {

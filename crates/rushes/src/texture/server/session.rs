@@ -233,7 +233,9 @@ impl Session {
             return kept("it cannot show the new one");
         }
         let units = self.binding.units();
-        let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
+        let with = (units, self.offer.payload as usize);
+        let is_packed = self.offer.abilities.contains(Abilities::PACKING);
+        let encoding = choose::encode(&inner.layout, format, with, is_packed);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rushes_delivery::Stripe;
 
 use super::super::lock;
+use super::super::packing::pack;
 use super::super::shape::TextureShape;
 use super::encoding::{Encoding, Picture};
 
@@ -33,8 +34,14 @@ impl Shared {
     }
 }
 
-/// The octets of a stripe, or why it could not be encoded, once one of both is known.
-type Encoded = OnceLock<Result<Vec<u8>, String>>;
+/// A stripe, once it is needed.
+#[derive(Debug, Default)]
+struct Encoded {
+    /// Its octets, or why it could not be encoded.
+    octets: OnceLock<Result<Vec<u8>, String>>,
+    /// Its packets if it is packed, or `None` if that is of no use.
+    packed: OnceLock<Option<Arc<[u8]>>>,
+}
 
 /// The stripes of one picture in one shape.
 #[derive(Debug)]
@@ -47,7 +54,7 @@ pub(super) struct Stripes {
 impl Stripes {
     fn new(shape: &TextureShape) -> Self {
         let plan = shape.plan();
-        let cells = |unit| (0..plan.stripe_count(unit)).map(|_| OnceLock::new()).collect();
+        let cells = |unit| (0..plan.stripe_count(unit)).map(|_| Encoded::default()).collect();
         Self { shape: shape.clone(), units: (0..plan.units()).map(cells).collect() }
     }
 
@@ -76,10 +83,17 @@ impl Stripes {
             octets.truncate(len.map_err(|error| error.to_string())?);
             Ok(octets)
         };
-        match cell.get_or_init(encode) {
+        match cell.octets.get_or_init(encode) {
             Ok(octets) => Ok(octets),
             Err(why) => Err(why.clone()),
         }
+    }
+
+    /// Returns the packets of a stripe with these octets, if packing is of use; packs it if it is the
+    /// first call for it.
+    pub(super) fn packed(&self, stripe: &Stripe, octets: &[u8]) -> Option<Arc<[u8]>> {
+        let cell = self.units.get(stripe.unit).and_then(|cells| cells.get(stripe.index))?;
+        cell.packed.get_or_init(|| pack(self.shape.plan(), stripe, octets)).clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The stripes of a frame, and their distribution among the units.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -13,10 +13,15 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::{Job, may_begin};
 use super::pace::interval;
+use super::packing::{Before, Packs, Refresh};
 use super::shared::{Shared, Stripes};
 
 /// Time after the last frame in which a client may request packets of it.
 const LINGER: Duration = Duration::from_millis(150);
+
+/// Time in which each stripe is sent at least once where packets may be lost, and its longest in frames.
+const ROUND: Duration = Duration::from_secs(1);
+const ROUND_FRAMES_MAX: u64 = 240;
 
 /// Runs of packets that a unit sends again at once.
 const RETRANSMITTED_MAX: usize = 32;
@@ -66,6 +71,8 @@ pub(super) struct Work {
     is_reliable: bool,
     /// Whether packets are sent again that the client requests.
     is_recovered: bool,
+    /// Whether stripes may be packed.
+    is_packed: bool,
 }
 
 /// The work of a unit on a frame.
@@ -114,6 +121,9 @@ struct State {
     retransmissions: Retransmissions<Job>,
     /// The counts of `retransmissions` that were taken.
     retransmissions_taken: RetransmissionStatistics,
+    /// The frame before, if stripes may be packed, and the stripes that the client lacks.
+    before: Option<Before>,
+    refresh: BTreeSet<usize>,
     failure: Option<String>,
     /// Whether no more pictures follow.
     has_ended: bool,
@@ -146,13 +156,36 @@ impl Work {
     pub(super) fn new(units: usize, waker: Arc<Waker>, is_reliable: bool) -> Self {
         let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
-        let (state, is_recovered) = (Mutex::new(state), false);
-        Self { state, begun, room, waker, units, is_reliable, is_recovered }
+        let (state, is_recovered, is_packed) = (Mutex::new(state), false, false);
+        Self { state, begun, room, waker, units, is_reliable, is_recovered, is_packed }
     }
 
     /// Returns the work with packets sent again that the client requests, if `is_recovered`.
     pub(super) fn recovered(self, is_recovered: bool) -> Self {
         Self { is_recovered, ..self }
+    }
+
+    /// Returns the work with packed stripes, if `is_packed`.
+    pub(super) fn packed(self, is_packed: bool) -> Self {
+        Self { is_packed, ..self }
+    }
+
+    /// Sends a stripe with the next frame, even if it has not changed.
+    pub(super) fn refresh(&self, stripe: usize) {
+        lock(&self.state).refresh.insert(stripe);
+    }
+
+    /// Returns the stripes of the frame that begins, if they may be packed.
+    fn packs(&self, state: &mut State, encoding: &Arc<Encoding>) -> Option<Packs> {
+        if !self.is_packed || !encoding.shape().plan().can_pack() {
+            return None;
+        }
+        let interval = state.interval.unwrap_or(state.source_interval).as_nanos();
+        let second = ROUND.as_nanos().checked_div(interval).unwrap_or_default();
+        let round = u64::try_from(second).unwrap_or(u64::MAX).clamp(1, ROUND_FRAMES_MAX);
+        let round = (!self.is_reliable).then_some(round);
+        let refresh = Refresh { requested: std::mem::take(&mut state.refresh), round };
+        Some(Packs::new(state.next_frame, encoding, state.before.take(), refresh))
     }
 
     /// Sets the repair packets for 100 packets, from the next frame on.
@@ -268,7 +301,9 @@ impl Work {
         let frame = state.next_frame;
         let can_repair = encoding.shape().plan().can_repair();
         let fec_percent = if can_repair { state.fec_percent } else { 0 };
-        let job = Job { frame, encoding, picture, captured_at, may_begin, fec_percent, shared };
+        let packs = self.packs(state, &encoding);
+        let job =
+            Job { frame, encoding, picture, captured_at, may_begin, fec_percent, shared, packs };
         let job = Arc::new(job);
         if self.is_recovered {
             state.retransmissions.begin(Instant::now(), frame, job.clone());
@@ -365,6 +400,8 @@ impl Work {
         }
         state.job = None;
         job.release();
+        state.before = job.packs.as_ref().map(|packs| packs.end(job));
+        let (octets, packets) = job.sent();
         state.sent_at = Some(now);
         let began = |state: &State| state.busy.iter().filter_map(|busy| busy.began).min();
         let begun_at = began(&state).or(state.begun_at).unwrap_or(now);
@@ -377,8 +414,8 @@ impl Work {
             took: now.saturating_duration_since(begun_at),
             busy: busy.clone().sum(),
             busy_max: busy.max().unwrap_or_default(),
-            octets: job.encoding.shape().plan().bytes() as u64,
-            packets: u64::from(job.encoding.shape().plan().packets()),
+            octets,
+            packets,
             repairs: u64::from(job.encoding.shape().plan().repairs(job.fec_percent)),
             dropped: state.dropped,
         };
@@ -682,7 +719,7 @@ mod tests {
         let mut places = Vec::new();
         let (job, stripe) = works[0].take_stripe(0).unwrap();
         let mut note = |job: &Job, stripe: &Stripe| {
-            let octets = |octets: &[u8]| {
+            let octets = |_: u32, octets: &[u8]| {
                 places.push(octets.as_ptr() as usize);
                 Ok(())
             };

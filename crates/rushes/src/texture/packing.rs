@@ -1,0 +1,91 @@
+//! Packed stripes: one LZ4 block each, cut into packets that each tell how the stripe is packed.
+
+use std::sync::Arc;
+
+use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
+use rushes_delivery::{PACKING_BYTES, Packing, Plan, Stripe};
+
+/// A stripe is packed if that saves at least one octet of so many.
+const GAIN: usize = 8;
+
+/// Returns the octets of a packed stripe's packets behind their headers: a [`Packing`] and a part of
+/// the block in each. `None` if the stripe is hardly smaller then.
+pub(super) fn pack(plan: &Plan, stripe: &Stripe, octets: &[u8]) -> Option<Arc<[u8]>> {
+    let mut block = vec![0; get_maximum_output_size(octets.len())];
+    let len = compress_into(octets, &mut block).ok()?;
+    let packing = Packing::lz4(len)?;
+    let packets = plan.packed_packets(stripe, packing)? as usize;
+    let all = len + packets * PACKING_BYTES;
+    if all > octets.len() - octets.len() / GAIN {
+        return None;
+    }
+    let mut packed = Vec::with_capacity(all);
+    for part in block.get(..len)?.chunks(plan.packed_payload()) {
+        packed.extend_from_slice(&packing.write());
+        packed.extend_from_slice(part);
+    }
+    Some(packed.into())
+}
+
+/// Unpacks a stripe to its place, straight from the packed octets; returns false if these are not those
+/// of a stripe of this length. Part of the place may have been written then.
+pub(super) fn unpack(packing: Packing, packed: &[u8], stripe: &mut [u8]) -> bool {
+    match packing {
+        Packing::Lz4 { .. } => decompress_into(packed, stripe).is_ok_and(|len| len == stripe.len()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plan(octets: usize, payload: usize) -> (Plan, Stripe) {
+        let plan = Plan::new(&[(octets, octets)], payload).unwrap();
+        let stripe = plan.stripe(0, 0).unwrap();
+        (plan, stripe)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_smaller_and_unpacks_to_the_same(
+            pieces in prop::collection::vec((any::<u8>(), 1_usize..200), 1..100),
+            payload in 9_usize..300,
+        ) {
+            let octets: Vec<u8> = pieces.iter().flat_map(|&(octet, len)| vec![octet; len]).collect();
+            let (plan, stripe) = plan(octets.len(), payload);
+            if let Some(packed) = pack(&plan, &stripe, &octets) {
+                prop_assert!(packed.len() <= octets.len() - octets.len() / GAIN);
+                let packing = Packing::parse(packed[..PACKING_BYTES].try_into().unwrap()).unwrap();
+                let packets = packed.chunks(payload).map(|packet| {
+                    assert_eq!(packet[..PACKING_BYTES], packing.write());
+                    &packet[PACKING_BYTES..]
+                });
+                let block: Vec<u8> = packets.flatten().copied().collect();
+                prop_assert_eq!(packing, Packing::lz4(block.len()).unwrap());
+                let mut unpacked = vec![0xaa; octets.len()];
+                prop_assert!(unpack(packing, &block, &mut unpacked));
+                prop_assert_eq!(&unpacked, &octets);
+                // A place of another length is not filled.
+                prop_assert!(!unpack(packing, &block, &mut vec![0; octets.len() + 1]));
+                prop_assert!(!unpack(packing, &block, &mut unpacked[1..]));
+            }
+        }
+
+        #[test]
+        fn no_block_breaks_it(block in prop::collection::vec(any::<u8>(), 0..400), len in 0_usize..600) {
+            let _ = unpack(Packing::lz4(1).unwrap(), &block, &mut vec![0; len]);
+        }
+    }
+
+    #[test]
+    fn noise_is_not_packed_and_one_colour_is() {
+        let noise: Vec<u8> =
+            (0_u32..9_000).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let (plan, stripe) = plan(9_000, 1_000);
+        assert!(pack(&plan, &stripe, &noise).is_none());
+        assert!(pack(&plan, &stripe, &[7; 9_000]).is_some_and(|packed| packed.len() < 60));
+    }
+}
