@@ -95,6 +95,9 @@ impl Abilities {
     /// Bit 1: the server may send repair packets, from which packets that did not arrive are computed
     /// (UDP).
     pub const FEC: Self = Self(2);
+    /// Bit 3: the offer contains what the values of frames stand for
+    /// ([`Offer::colour`](super::Offer::colour)).
+    pub const COLOUR: Self = Self(8);
 
     /// Returns those of both.
     pub fn with(self, others: Self) -> Self {

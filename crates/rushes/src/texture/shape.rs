@@ -34,7 +34,15 @@ impl TextureShape {
         units: usize,
         payload: usize,
     ) -> Result<Self, TextureError> {
-        let layout = Layout::new(format, width, height)?;
+        Self::choose_for(Layout::new(format, width, height)?, units, payload)
+    }
+
+    /// Chooses a shape for frames of a layout, as [`choose`](Self::choose).
+    ///
+    /// # Errors
+    ///
+    /// [`TextureError::Plan`] for invalid sizes.
+    pub fn choose_for(layout: Layout, units: usize, payload: usize) -> Result<Self, TextureError> {
         let tiling = Tiling::balanced(&layout, units);
         let row_bytes = layout.planes().iter().map(|plane| plane.row_bytes).max().unwrap_or(1);
         let stripe_rows = (STRIPE_BYTES / row_bytes).max(1) as u32;

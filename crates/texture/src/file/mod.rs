@@ -11,6 +11,7 @@ mod ktx2;
 mod part;
 mod png;
 mod raw;
+mod samples;
 mod y4m;
 
 use std::io::{self, Read};

@@ -102,9 +102,9 @@ impl ClientOptions {
             payload: self.payload,
             rate: self.rate,
             abilities: if self.recovery {
-                Abilities::FEC.with(Abilities::RECOVERY)
+                Abilities::FEC.with(Abilities::COLOUR).with(Abilities::RECOVERY)
             } else {
-                Abilities::FEC
+                Abilities::FEC.with(Abilities::COLOUR)
             },
         }
     }

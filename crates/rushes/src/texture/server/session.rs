@@ -233,7 +233,9 @@ impl Session {
             return kept("it cannot show the new one");
         }
         let units = self.binding.units();
-        let encoding = choose::encode(&inner.layout, format, units, self.offer.payload as usize);
+        let format_and_colour = (format, self.offer.abilities.contains(Abilities::COLOUR));
+        let payload = self.offer.payload as usize;
+        let encoding = choose::encode(&inner.layout, format_and_colour, units, payload);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {
