@@ -14,8 +14,9 @@ const TALLEST: usize = 8;
 /// Decodes frames of any format to RGB24 or RGBA8, cropped to their size.
 ///
 /// Formats without alpha are decoded as opaque. If the output has the format of the frames, bytes
-/// are copied unchanged. Chroma is interpolated by its siting. Nothing is allocated after [`Decoder::new`], and several threads may decode different rows of one frame; a call needs
-/// 9 KiB of stack.
+/// are copied unchanged. YUV is decoded by its matrix and range, and chroma interpolated by its siting.
+/// Nothing is allocated after [`Decoder::new`], and several threads may decode different rows of one
+/// frame; a call needs 9 KiB of stack.
 ///
 /// No input causes a panic: ASTC blocks that are illegal or of high dynamic range are decoded as
 /// magenta, as the specification requires.

@@ -18,7 +18,7 @@ use crate::{InstructionSet, convert, error, resample};
 /// # Threads and memory
 ///
 /// Rows are independent of each other, so several threads may encode different rows of one picture
-/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB of
+/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 6 KiB of
 /// stack. Whole blocks of RGBA8 are read in place; other pixels are read through spans of 256
 /// pixels that stay in the first-level cache.
 ///
