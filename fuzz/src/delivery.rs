@@ -22,7 +22,7 @@ pub(crate) fn wishes() -> Wishes {
         units: 0,
         payload: 0,
         rate: None,
-        abilities: Abilities::RECOVERY,
+        abilities: Abilities::RECOVERY.with(Abilities::COLOUR),
     }
 }
 
