@@ -146,7 +146,7 @@ fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
     let hint =
         ColourHint { matrix: hint.matrix.or(stated.matrix), range: hint.range.or(stated.range) };
     let mut colour = Colour::of_file(height, hint);
-    colour.siting = siting.or(samples.siting()).unwrap_or(colour.siting);
+    colour.siting = siting.or_else(|| samples.siting()).unwrap_or(colour.siting);
     let layout = Layout::new(samples.format(), width, height)?.with_colour(colour);
     Ok(Header { layout, rate: found, samples, colour })
 }
