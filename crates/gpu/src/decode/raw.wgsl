@@ -55,8 +55,9 @@ fn chroma(plane: u32, x: u32, y: u32, shared_rows: bool) -> i32 {
 // By the matrix and the range of the frame, with the integers of the main processor's decoder.
 fn yuv(luma: i32, cb: i32, cr: i32) -> vec4<u32> {
     let level = ((luma - view.luma.x) * view.luma.y + 32768) * 16;
-    let of = view.chroma;
-    let offsets = vec3<i32>(of.x * cr, -of.y * cb - of.z * cr, of.w * cb);
+    let factors = view.chroma;
+    let green = -factors.y * cb - factors.z * cr;
+    let offsets = vec3<i32>(factors.x * cr, green, factors.w * cb);
     return opaque((vec3<i32>(level) + offsets) >> vec3<u32>(20u));
 }
 
