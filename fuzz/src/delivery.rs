@@ -22,7 +22,7 @@ pub(crate) fn wishes() -> Wishes {
         units: 0,
         payload: 0,
         rate: None,
-        abilities: Abilities::RECOVERY,
+        abilities: Abilities::RECOVERY.with(Abilities::COLOUR),
     }
 }
 
@@ -46,7 +46,8 @@ pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
         ports: if transport == Transport::Tcp { Vec::new() } else { vec![9; count] },
         ssrcs: (0..count as u32).filter(|_| is_rtp).collect(),
         clock_rate: if is_rtp { 90_000 } else { 0 },
-        abilities: Abilities(at(8) & 1),
+        abilities: Abilities(at(8) & 9),
+        colour: [at(9), at(10), 1, 0],
     }
 }
 

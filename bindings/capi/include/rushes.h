@@ -1343,6 +1343,10 @@ typedef struct rushes_texture_frame {
     uint32_t packets_missing;
     // Nanoseconds from its first packet until it was complete.
     uint64_t took;
+    // What its values stand for, by ITU-T H.273: the code points of primaries, transfer and matrix, then the
+    // full-range flag (bit 7) and the type of the chroma location (bits 0 to 6). "yuv420" and "yuv422" have
+    // a matrix, a range and a location.
+    uint8_t colour[4];
 } rushes_texture_frame;
 
 // Receives a frame of texture video, valid during the call only. It is called on the receiving

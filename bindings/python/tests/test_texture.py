@@ -148,6 +148,7 @@ def test_what_is_encoded_here_can_be_decoded_here() -> None:
     for format in ["bc1", "bc3", "ycocg-bc3", "yuv422", "rgba8"]:
         decoded = rushes.encode_texture(grey, 64, 48, format).decode("rgb24")
         assert (decoded.format, decoded.width, decoded.height) == ("rgb24", 64, 48)
+        assert decoded.colour == (1, 1, 1, 1)
         assert np.abs(np.asarray(decoded).astype(int) - 130).max() <= 3
 
 

@@ -4,7 +4,7 @@
 mod common;
 
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
-use rushes_texture::{Decoder, Format, Layout};
+use rushes_texture::{Colour, ColourRange, Decoder, Format, Layout, Matrix, Siting};
 
 /// Sizes with incomplete blocks and odd strides, with whole blocks, and of one pixel.
 const SIZES: [(u32, u32); 6] = [(37, 23), (130, 6), (64, 32), (1, 1), (5, 129), (258, 66)];
@@ -27,8 +27,7 @@ fn sizes(format: Format) -> &'static [(u32, u32)] {
 }
 
 fn decoded(layout: &Layout, octets: &[u8]) -> Vec<u8> {
-    let (width, height) = (layout.width(), layout.height());
-    let decoder = Decoder::new(layout.format(), width, height, Format::Rgba8).unwrap();
+    let decoder = Decoder::of(*layout, Format::Rgba8).unwrap();
     let mut pixels = vec![0; decoder.output().bytes()];
     decoder.decode(octets, &mut pixels).unwrap();
     pixels
@@ -54,6 +53,28 @@ fn every_format_is_decoded_as_by_the_main_processor() {
                 let have = drawn(&gpu, &layout, &octets);
                 let (most, worst) = common::worst(&have, &decoded(&layout, &octets), width);
                 assert!(most <= 1, "{}: {format} {width}×{height}: {worst}", gpu.name());
+            }
+        }
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn colours_and_sitings_are_decoded_as_by_the_main_processor() {
+    let colour = |matrix, range, siting| Colour { matrix, range, siting, ..Colour::default() };
+    let colours = [
+        colour(Matrix::Bt601, ColourRange::Limited, Siting::Left),
+        colour(Matrix::Bt2020, ColourRange::Full, Siting::TopLeft),
+        colour(Matrix::Bt709, ColourRange::Full, Siting::Centre),
+    ];
+    for gpu in common::devices() {
+        for format in [Format::Yuv420, Format::Yuv422] {
+            for colour in colours {
+                let layout = Layout::new(format, 37, 23).unwrap().with_colour(colour);
+                let octets = common::noise(&layout);
+                let have = drawn(&gpu, &layout, &octets);
+                let (most, worst) = common::worst(&have, &decoded(&layout, &octets), 37);
+                assert!(most <= 1, "{}: {format} {colour:?}: {worst}", gpu.name());
             }
         }
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());

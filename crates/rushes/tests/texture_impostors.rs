@@ -45,6 +45,7 @@ fn offer() -> Offer {
         ssrcs: Vec::new(),
         clock_rate: 0,
         abilities: Abilities::default(),
+        colour: [0; 4],
     }
 }
 
@@ -109,6 +110,12 @@ fn absurd_offers_are_refused_before_there_is_memory() {
     refuses(|offer| offer.mode.format = 63, Reason::Format, "63");
     refuses(|offer| offer.mode.rate.numerator = 0, Reason::Malformed, "0/1");
     refuses(|offer| offer.epoch = 3, Reason::Malformed, "epoch 3");
+    let unknown = |colour: [u8; 4]| {
+        move |offer: &mut Offer| (offer.abilities, offer.colour) = (Abilities::COLOUR, colour)
+    };
+    refuses(unknown([0; 4]), Reason::Malformed, "primaries 0");
+    refuses(unknown([1, 1, 255, 0]), Reason::Malformed, "matrix 255");
+    refuses(unknown([1, 1, 1, 0x7f]), Reason::Malformed, "siting 127");
     let no_port = |offer: &mut Offer| {
         (offer.transport, offer.ports) = (Transport::Udp, vec![9, 0]);
     };

@@ -177,7 +177,7 @@ fn a_client_without_the_ability_has_an_offer_without_it_and_must_not_request() {
     let (reason, text) = control.receive_end().unwrap();
     assert!(reason == Reason::OutOfTurn && text.contains("Nack"), "{text}");
     // Abilities that the server does not know are ignored.
-    let (_, offer, _sockets) = connect(&server, Abilities(0b1110));
+    let (_, offer, _sockets) = connect(&server, Abilities(0b0110));
     assert_eq!(offer.abilities, Abilities::default());
     let mut wishes = wishes(Transport::Tcp);
     wishes.abilities = Abilities::RECOVERY;
@@ -193,7 +193,8 @@ fn requests(abilities: Abilities) -> Vec<Nack> {
         let server = scope.spawn(move || {
             let mut control = Stranger::new(listener.accept().unwrap().0);
             let Some(Opening::Control(wishes)) = control.receive_opening() else { panic!() };
-            assert_eq!(wishes.abilities, Abilities::RECOVERY.with(Abilities::FEC));
+            let all = Abilities::RECOVERY.with(Abilities::FEC).with(Abilities::COLOUR);
+            assert_eq!(wishes.abilities, all);
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let rate = FrameRate { numerator: 50, denominator: 1 };
             let format = Format::Bc1.number();
@@ -210,6 +211,7 @@ fn requests(abilities: Abilities) -> Vec<Nack> {
                 ssrcs: Vec::new(),
                 clock_rate: 0,
                 abilities,
+                colour: [0; 4],
             })));
             assert!(matches!(control.receive(), Some(Message::Accept(_))));
             let (_, unit) = socket.recv_from(&mut [0; 100]).unwrap();

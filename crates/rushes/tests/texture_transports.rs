@@ -8,8 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rushes::texture::{
-    ClientOptions, Format, Layout, MemorySink, ServerOptions, TextureClient, TextureFrame,
-    TextureServer, Timing, Transport,
+    ClientOptions, Colour, ColourRange, Format, Layout, Matrix, MemorySink, Primaries,
+    ServerOptions, Siting, TextureClient, TextureFrame, TextureServer, Timing, Transfer, Transport,
 };
 
 use noise::Noise;
@@ -17,7 +17,15 @@ use noise::Noise;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
-    let layout = Layout::new(format, size.0, size.1).unwrap();
+    // The client is told the colours; a layout drops those that its format does not have.
+    let colour = Colour {
+        matrix: Matrix::Bt601,
+        range: ColourRange::Full,
+        siting: Siting::Left,
+        transfer: Transfer::Pq,
+        primaries: Primaries::Bt2020,
+    };
+    let layout = Layout::new(format, size.0, size.1).unwrap().with_colour(colour);
     let noise = Noise::new(layout, 4);
     let expected = noise.frames.clone();
     let mut options = ServerOptions::default();
@@ -30,6 +38,7 @@ fn check(format: Format, size: (u32, u32), units: usize, transport: Transport) {
 
     let (told, frames) = mpsc::channel();
     let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+        assert_eq!(*frame.shape().layout(), layout);
         let mut octets = vec![0; frame.shape().layout().bytes()];
         frame.copy_to(&mut octets);
         let _ = told.send((frame.number(), frame.is_whole(), octets));

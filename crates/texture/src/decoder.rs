@@ -14,9 +14,9 @@ const TALLEST: usize = 8;
 /// Decodes frames of any format to RGB24 or RGBA8, cropped to their size.
 ///
 /// Formats without alpha are decoded as opaque. If the output has the format of the frames, bytes
-/// are copied unchanged. Chroma is repeated for the pixels that share it. Nothing is allocated
-/// after [`Decoder::new`], and several threads may decode different rows of one frame; a call needs
-/// 9 KiB of stack.
+/// are copied unchanged. YUV is decoded by its matrix and range, and chroma interpolated by its siting.
+/// Nothing is allocated after [`Decoder::new`], and several threads may decode different rows of one
+/// frame; a call needs 9 KiB of stack.
 ///
 /// No input causes a panic: ASTC blocks that are illegal or of high dynamic range are decoded as
 /// magenta, as the specification requires.
@@ -53,11 +53,19 @@ impl Decoder {
         height: u32,
         output: Format,
     ) -> Result<Self, CodecError> {
-        if format != output && !is_picture(output) {
-            return Err(CodecError::Unsupported { input: format, output });
+        Self::of(Layout::new(format, width, height)?, output)
+    }
+
+    /// Creates a decoder of frames of a layout, by its [`Colour`](crate::Colour).
+    ///
+    /// # Errors
+    ///
+    /// As [`Decoder::new`].
+    pub fn of(input: Layout, output: Format) -> Result<Self, CodecError> {
+        if input.format() != output && !is_picture(output) {
+            return Err(CodecError::Unsupported { input: input.format(), output });
         }
-        let input = Layout::new(format, width, height)?;
-        let output = Layout::new(output, width, height)?;
+        let output = input.in_format(output);
         Ok(Self { input, output, set: InstructionSet::fastest() })
     }
 

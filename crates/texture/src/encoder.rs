@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::convert::{Bt709, Picture, Rgba, SPAN, YCoCg};
+use crate::convert::{Picture, Rgba, SPAN, YCoCg, Yuv};
 use crate::encode::{bc1, bc3, ycocg_bc3};
 use crate::error::CodecError;
 use crate::format::Format;
@@ -18,15 +18,16 @@ use crate::{InstructionSet, convert, error, resample};
 /// # Threads and memory
 ///
 /// Rows are independent of each other, so several threads may encode different rows of one picture
-/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 5 KiB of
+/// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 6 KiB of
 /// stack. Whole blocks of RGBA8 are read in place; other pixels are read through spans of 256
 /// pixels that stay in the first-level cache.
 ///
 /// # Edges and colours
 ///
-/// Blocks and chroma that extend beyond the edges of a picture repeat the nearest pixel. YUV is
-/// ITU-R BT.709 of limited range; chroma is sited in the centre of the pixels that share it and is
-/// that of their average. Only BC3 and RGBA8 keep the alpha of RGBA8.
+/// Blocks and chroma that extend beyond the edges of a picture repeat the nearest pixel. YUV has the
+/// matrix and the range of its layout's [`Colour`](crate::Colour). Chroma that is read is interpolated by
+/// its siting; chroma that is made is that of the average of the pixels that share it, and so sited in
+/// their centre. Only BC3 and RGBA8 keep the alpha of RGBA8.
 ///
 /// ```
 /// use rushes_texture::{Encoder, Format, Tiling};
@@ -57,11 +58,23 @@ impl Encoder {
     /// [`CodecError::Unsupported`] if [`Encoder::supports`] is false, [`CodecError::Layout`] if a
     /// frame cannot have this size.
     pub fn new(input: Format, output: Format, width: u32, height: u32) -> Result<Self, CodecError> {
-        if !Self::supports(input, output) {
+        let input = Layout::new(input, width, height)?;
+        Self::between(input, input.in_format(output))
+    }
+
+    /// Creates an encoder of pictures of one layout to frames of another one, of the same size.
+    ///
+    /// Use [`Layout::in_format`] for `output`; with other colours there, YUV is converted to them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Encoder::new`]; [`CodecError::Unsupported`] also if the sizes differ.
+    pub fn between(input: Layout, output: Layout) -> Result<Self, CodecError> {
+        let size = |layout: &Layout| (layout.width(), layout.height());
+        if !Self::supports(input.format(), output.format()) || size(&input) != size(&output) {
+            let (input, output) = (input.format(), output.format());
             return Err(CodecError::Unsupported { input, output });
         }
-        let input = Layout::new(input, width, height)?;
-        let output = Layout::new(output, width, height)?;
         Ok(Self { input, output, set: InstructionSet::fastest() })
     }
 
@@ -136,8 +149,8 @@ impl Encoder {
 
     fn encode_row(&self, octets: &[u8], plane: usize, row: u32, out: &mut [u8]) {
         let picture = Picture::new(&self.input, octets, self.set);
-        let format = self.output.format();
-        if resample::is_resampled(self.input.format(), format) {
+        let (format, yuv) = (self.output.format(), Yuv::new(self.output.colour()));
+        if resample::is_resampled(&self.input, &self.output) {
             return resample::row([&self.input, &self.output], octets, (plane, row), out);
         }
         match (format, plane) {
@@ -150,8 +163,8 @@ impl Encoder {
                     let span = &mut span[..out.len()];
                     picture.read(at * SPAN, row, span);
                     match format {
-                        Format::YCoCg420 => convert::luma::<YCoCg>(self.set, span, out),
-                        _ => convert::luma::<Bt709>(self.set, span, out),
+                        Format::YCoCg420 => convert::luma(self.set, YCoCg, span, out),
+                        _ => convert::luma(self.set, yuv, span, out),
                     }
                 }
             }
@@ -171,7 +184,7 @@ impl Encoder {
     }
 
     fn chroma_row(&self, picture: &Picture<'_>, plane: usize, row: u32, out: &mut [u8]) {
-        let format = self.output.format();
+        let (format, yuv) = (self.output.format(), Yuv::new(self.output.colour()));
         let rows = match format {
             Format::Yuv422 => [row; 2],
             _ => [2 * row, 2 * row + 1],
@@ -182,11 +195,9 @@ impl Encoder {
                 picture.read(at * SPAN, row, &mut span[..out.len() * 2]);
             }
             let spans = spans.each_ref().map(|span| &span[..out.len() * 2]);
-            match (format, plane) {
-                (Format::YCoCg420, 1) => convert::chroma::<YCoCg, 0>(self.set, spans, out),
-                (Format::YCoCg420, _) => convert::chroma::<YCoCg, 1>(self.set, spans, out),
-                (_, 1) => convert::chroma::<Bt709, 0>(self.set, spans, out),
-                _ => convert::chroma::<Bt709, 1>(self.set, spans, out),
+            match format {
+                Format::YCoCg420 => convert::chroma(self.set, (YCoCg, plane), spans, out),
+                _ => convert::chroma(self.set, (yuv, plane), spans, out),
             }
         }
     }

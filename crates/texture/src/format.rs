@@ -16,9 +16,11 @@ pub enum Format {
     /// Five bits of red, six of green and five of blue in a little-endian word, with red in the
     /// highest bits.
     Rgb565,
-    /// Luma, then both chroma planes of half the width and height (I420), BT.709, limited range.
+    /// Luma, then both chroma planes of half the width and height (I420); its
+    /// [`Colour`](crate::Colour) has a matrix, a range and a siting.
     Yuv420,
-    /// Luma, then both chroma planes of half the width, BT.709, limited range.
+    /// Luma, then both chroma planes of half the width; its [`Colour`](crate::Colour) has a matrix, a
+    /// range and a siting.
     Yuv422,
     /// Luma, then orange and green chroma of half the width and height, around 128.
     YCoCg420,

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::colour::Colour;
 use crate::format::{Format, Plane};
 
 /// Maximum width and height of a frame in pixels.
 pub const SIDE_MAX: u32 = 32_768;
 
-/// The layout of one frame: consecutive planes, each a dense array of block rows.
+/// The layout of one frame: consecutive planes, each a dense array of block rows, and the colours that
+/// its values stand for.
 ///
 /// # Shapes
 ///
@@ -21,6 +23,7 @@ pub struct Layout {
     width: u32,
     height: u32,
     planes: [PlaneLayout; 3],
+    colour: Colour,
 }
 
 /// The layout of one plane.
@@ -89,7 +92,8 @@ impl PlaneLayout {
 }
 
 impl Layout {
-    /// Creates the layout of a frame of `width × height` pixels.
+    /// Creates the layout of a frame of `width × height` pixels, with the default [`Colour`]: BT.709 of
+    /// limited range, with chroma in the centre of its pixels.
     ///
     /// # Errors
     ///
@@ -101,13 +105,38 @@ impl Layout {
         if width > SIDE_MAX || height > SIDE_MAX {
             return Err(LayoutError::TooLarge { width, height });
         }
+        Ok(Self::of_size(format, width, height))
+    }
+
+    fn of_size(format: Format, width: u32, height: u32) -> Self {
         let mut planes = [PlaneLayout::default(); 3];
         let mut offset = 0;
         for (to, plane) in planes.iter_mut().zip(format.planes()) {
             *to = PlaneLayout::new(plane, width, height, offset);
             offset += to.bytes();
         }
-        Ok(Self { format, width, height, planes })
+        Self { format, width, height, planes, colour: Colour::default() }
+    }
+
+    /// Sets the colours that values stand for; properties that the format does not have are ignored.
+    #[must_use]
+    pub fn with_colour(self, colour: Colour) -> Self {
+        Self { colour: colour.of_format(self.format), ..self }
+    }
+
+    /// Returns the layout of frames that [`Encoder`](crate::Encoder) or [`Decoder`](crate::Decoder)
+    /// makes of frames of this layout.
+    ///
+    /// Between YUV formats colours stay as they are; YUV that is made of other formats has the default
+    /// matrix, range and siting.
+    #[must_use]
+    pub fn in_format(&self, format: Format) -> Self {
+        Self::of_size(format, self.width, self.height).with_colour(self.colour)
+    }
+
+    /// Returns what values stand for.
+    pub fn colour(&self) -> Colour {
+        self.colour
     }
 
     /// Returns the format of the frame.

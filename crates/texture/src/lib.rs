@@ -26,6 +26,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `format.rs`, `layout.rs`, `tiling.rs` | formats, the layout of frames, and their tiles |
+//! | `colour.rs` | what values stand for: matrix, range, siting of chroma |
 //! | `encoder.rs`, `decoder.rs`, `error.rs` | pictures to frames and back, and errors |
 //! | `convert/` | raw pixels of any format to RGBA8 and back, a span at a time |
 //! | `resample.rs` | conversion between YUV 4:2:0 and 4:2:2 |
@@ -36,6 +37,7 @@
 //! | `metric.rs` | the difference between two pictures |
 #![deny(unsafe_code)]
 
+mod colour;
 mod convert;
 mod decode;
 mod decoder;
@@ -62,6 +64,9 @@ pub mod rows;
 pub mod source;
 mod tiling;
 
+pub use colour::{
+    Colour, ColourHint, ColourRange, Factors, Matrix, Primaries, Siting, Transfer, UnknownColour,
+};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use error::CodecError;

@@ -37,6 +37,25 @@ fn read_ktx2(bytes: &[u8]) {
     }
 }
 
+/// Grey becomes RGB, and so three times as large; nothing else grows.
+#[test]
+fn y4m_of_any_samples_and_length_ends_without_a_panic() {
+    for samples in ["420p10", "422p16", "444", "444p9", "444alpha", "mono", "mono12"] {
+        for size in ["W5 H3", "W1 H1", "W300 H2", "W32768 H32768"] {
+            let header = format!("YUV4MPEG2 {size} C{samples}\nFRAME\n");
+            for length in [0, 1, 15, 45, 90, 600, 2_400, 20_000] {
+                let file = [header.as_bytes(), &vec![0xa5; length]].concat();
+                let mut reader = Y4mReader::new(Cursor::new(&file[..])).unwrap();
+                let mut frame = Vec::new();
+                while let Ok(true) = reader.read_frame(&mut frame) {
+                    assert_eq!(frame.len(), reader.layout().bytes());
+                }
+                assert!(frame.capacity() <= 6 * file.len() + 64, "{samples} {size} {length}");
+            }
+        }
+    }
+}
+
 fn y4m() -> Vec<u8> {
     let layout = Layout::new(Format::Yuv420, 5, 3).unwrap();
     let mut writer = Y4mWriter::new(Vec::new(), layout, Rate::DEFAULT).unwrap();

@@ -49,6 +49,10 @@ pub struct TextureFrame {
     pub packets_missing: u32,
     /// Nanoseconds from its first packet until it was complete.
     pub took: u64,
+    /// What its values stand for, by ITU-T H.273: the code points of primaries, transfer and matrix, then the
+    /// full-range flag (bit 7) and the type of the chroma location (bits 0 to 6). "yuv420" and "yuv422" have
+    /// a matrix, a range and a location.
+    pub colour: [u8; 4],
 }
 
 /// A texture client's counters. Later versions may add fields at the end.
@@ -132,6 +136,7 @@ impl TextureSink for Sink {
             height: layout.height(),
             packets_missing: frame.packets_missing(),
             took: nanos(frame.done_at().saturating_duration_since(frame.first_at())),
+            colour: layout.colour().code_points(),
         };
         self.callback.call(|hook, user| {
             if let Some(hook) = hook {

@@ -39,7 +39,8 @@ static int32_t make(void *user, uint8_t *octets, size_t len, bool rewind) {
 static void take(void *user, const rushes_texture_frame *frame) {
     struct seen *seen = user;
     int wrong = frame->len != WIDTH * HEIGHT * 4 || frame->width != WIDTH ||
-                frame->height != HEIGHT || strcmp(frame->format, "rgba8") != 0;
+                frame->height != HEIGHT || strcmp(frame->format, "rgba8") != 0 ||
+                frame->colour[0] != 1 || frame->colour[1] != 1;
     /* Packets that did not arrive in time leave octets of the previous picture. */
     for (size_t n = 0; n < frame->len && frame->packets_missing == 0; n++)
         wrong |= frame->data[n] != frame->data[0];

@@ -93,6 +93,14 @@ impl TextureFrame {
         self.layout.height()
     }
 
+    /// What the values stand for, by ITU-T H.273: the code points of primaries, transfer and matrix, then the
+    /// full-range flag (bit 7) and the type of the chroma location. YUV has the last two and a matrix.
+    #[getter]
+    fn colour(&self) -> (u8, u8, u8, u8) {
+        let [primaries, transfer, matrix, rest] = self.layout.colour().code_points();
+        (primaries, transfer, matrix, rest)
+    }
+
     /// Whether all packets of the frame arrived.
     #[getter]
     fn is_whole(&self) -> bool {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rushes::Codec;
 use rushes::payload::nal::NalCodec;
-use rushes::texture::Layout;
 use rushes::texture::file::Y4mStream;
+use rushes::texture::{ColourHint, ColourRange, Layout, Matrix};
 
 use super::delimit::Delimit;
 use crate::Usage;
@@ -256,7 +256,9 @@ fn feed(queued: &Receiver<Vec<u8>>, waiting: &Waiting, mut to: ChildStdin) {
 /// Reads pictures, and counts them.
 fn read(from: ChildStdout, count: &AtomicU64, mut pictures: Box<Pictures>) -> anyhow::Result<()> {
     let reader = BufReader::with_capacity(1 << 20, from);
-    let Some(mut stream) = Y4mStream::new(reader)? else { return Ok(()) };
+    // The decoder was told to convert to this matrix.
+    let hint = ColourHint { matrix: Some(Matrix::Bt709), range: Some(ColourRange::Limited) };
+    let Some(mut stream) = Y4mStream::with_hint(reader, hint)? else { return Ok(()) };
     let mut picture = Vec::new();
     let layout = *stream.layout();
     while stream.read_frame(&mut picture)? {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, ArgGroup, Args, value_parser};
-use rushes::texture::{Adaptation, Fec, Format, Rate, Transport};
+use rushes::texture::{Adaptation, ColourHint, ColourRange, Fec, Format, Matrix, Rate, Transport};
 use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
@@ -32,10 +32,25 @@ pub(crate) struct SourceArgs {
     /// Frames per second, overriding the source: 60, 59.94, 30000/1001
     #[arg(long, value_name = "RATE", help_heading = "Source")]
     pub(crate) fps: Option<Rate>,
+    /// Matrix of YUV, overriding the file: bt601, bt709 or bt2020; by default the file's, and if it has
+    /// none, bt601 below 720 rows and bt709 from there on
+    #[arg(long, value_name = "MATRIX", help_heading = "Source")]
+    pub(crate) matrix: Option<Matrix>,
+    /// Range of YUV, overriding the file: limited (black is 16) or full (black is 0); by default the
+    /// file's, and if it has none, limited
+    #[arg(long, value_name = "RANGE", help_heading = "Source")]
+    pub(crate) range: Option<ColourRange>,
     /// Take the first NUMBER frames only
     #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER",
         help_heading = "Source")]
     pub(crate) frames: Option<u64>,
+}
+
+impl SourceArgs {
+    /// Returns the colours that override the file's.
+    pub(crate) fn colour(&self) -> ColourHint {
+        ColourHint { matrix: self.matrix, range: self.range }
+    }
 }
 
 /// Conversion of one file into another.
@@ -102,7 +117,8 @@ pub(crate) struct DeliveryArgs {
         help_heading = "Delivery")]
     pub(crate) transport: Option<Transport>,
     /// Number of tiles of a frame, each with a socket and a thread on both sides; by default as
-    /// many as the server has processors, up to 8
+    /// many as the server has processors, up to 8. Each plane has at least one: yuv420, yuv422 and
+    /// ycocg420 have 3 or more
     #[arg(long, value_parser = value_parser!(u8).range(1..=64), value_name = "1..64",
         help_heading = "Delivery")]
     pub(crate) units: Option<u8>,

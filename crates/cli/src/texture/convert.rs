@@ -1,6 +1,18 @@
 //! Conversion of frames from one format to another.
 
-use rushes::texture::{Decoder, Encoder, Format, Layout};
+use rushes::texture::{Colour, ColourHint, Decoder, Encoder, Format, Layout};
+
+/// Returns the layout of files of `format`: YUV that is made of another format has the matrix that other
+/// programs assume for its height.
+fn written(input: &Layout, format: Format) -> Layout {
+    let output = input.in_format(format);
+    let is_yuv = |format| matches!(format, Format::Yuv420 | Format::Yuv422);
+    if !is_yuv(format) || is_yuv(input.format()) {
+        return output;
+    }
+    let matrix = Colour::of_file(output.height(), ColourHint::default()).matrix;
+    output.with_colour(Colour { matrix, ..output.colour() })
+}
 
 /// Converts frames of one layout to another format.
 pub(crate) struct Converter {
@@ -22,17 +34,17 @@ impl Converter {
     /// # Errors
     /// If frames of `input` cannot be converted to `format`.
     pub(crate) fn new(input: Layout, format: Format) -> anyhow::Result<Self> {
-        let (from, width, height) = (input.format(), input.width(), input.height());
-        let output = Layout::new(format, width, height)?;
+        let from = input.format();
+        let output = written(&input, format);
         let is_picture = |format| matches!(format, Format::Rgb24 | Format::Rgba8);
         let way = if from == format || is_picture(format) {
-            Way::Decode(Decoder::new(from, width, height, format)?)
+            Way::Decode(Decoder::of(input, format)?)
         } else if Encoder::supports(from, format) || !Encoder::supports(Format::Rgba8, format) {
-            Way::Encode(Encoder::new(from, format, width, height)?)
+            Way::Encode(Encoder::between(input, output)?)
         } else {
-            let decoder = Decoder::new(from, width, height, Format::Rgba8)?;
+            let decoder = Decoder::of(input, Format::Rgba8)?;
             let picture = vec![0; decoder.output().bytes()];
-            let encoder = Encoder::new(Format::Rgba8, format, width, height)?;
+            let encoder = Encoder::between(*decoder.output(), output)?;
             Way::Both(Box::new((decoder, encoder)), picture)
         };
         Ok(Self { input, output, way })

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rushes::file::is_live;
 use rushes::texture::file::{FileError, Y4mError};
 use rushes::texture::source::{Frame, Live, Preloaded, RawHint, Source, SourceError, Taker};
-use rushes::texture::{Format, Layout, LiveHandle, LiveOptions, LiveSource, Rate, source};
+use rushes::texture::{Colour, Format, Layout, LiveHandle, LiveOptions, LiveSource, Rate, source};
 
 use super::args::SourceArgs;
 #[cfg(feature = "window")]
@@ -53,7 +53,8 @@ pub(crate) fn open(
     if is_pipe(path) {
         return open_live(path, args, is_paced, interrupt);
     }
-    let hint = RawHint { format: args.input_format, size: args.size, rate: args.fps };
+    let mut hint = RawHint { format: args.input_format, size: args.size, ..RawHint::default() };
+    (hint.rate, hint.colour) = (args.fps, args.colour());
     let source = source::open(path, &hint);
     if let Err(SourceError::Kind(path)) = &source {
         recognise::check_frames(path)?;
@@ -77,6 +78,7 @@ fn open_live(
     let name = name(path);
     let mut options = LiveOptions::default();
     (options.layout, options.rate, options.is_paced) = (pixels(path, args)?, args.fps, is_paced);
+    options.colour = args.colour();
     if is_stdin(path) && stdin().is_terminal() {
         return Err(Usage(format!(
             "{name} is a terminal; frames come from another program. Try: ffmpeg -i film.mp4 \
@@ -140,7 +142,8 @@ fn pixels(path: &Path, args: &SourceArgs) -> anyhow::Result<Option<Layout>> {
     }
     let layout =
         format.zip(size).map(|(format, (width, height))| Layout::new(format, width, height));
-    Ok(layout.transpose()?)
+    let colour = |layout: Layout| Colour::of_file(layout.height(), args.colour());
+    Ok(layout.transpose()?.map(|layout| layout.with_colour(colour(layout))))
 }
 
 /// Explains an error of a pipe, with a command to type instead.

@@ -32,6 +32,7 @@ fn offer(port: u16) -> Offer {
         ssrcs: Vec::new(),
         clock_rate: 0,
         abilities: Abilities::default(),
+        colour: [0; 4],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use rushes::texture::{Decoder, Format};
+use rushes::texture::{Colour, Decoder, Format, Layout, Siting};
 
 use crate::rig::{free_port, media, run, rushes, text, units};
 use crate::window::{Display, have, wait_for};
@@ -18,7 +18,9 @@ fn pictures() -> Vec<Vec<u8>> {
         .args(["-f", "rawvideo", "-"])
         .output()
         .unwrap();
-    let decoder = Decoder::new(Format::Yuv420, SIZE.0, SIZE.1, Format::Rgb24).unwrap();
+    let colour = Colour { siting: Siting::Left, ..Colour::default() };
+    let layout = Layout::new(Format::Yuv420, SIZE.0, SIZE.1).unwrap().with_colour(colour);
+    let decoder = Decoder::of(layout, Format::Rgb24).unwrap();
     let decoded = |frame| {
         let mut picture = vec![0; decoder.output().bytes()];
         decoder.decode(frame, &mut picture).unwrap();

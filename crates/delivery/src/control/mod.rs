@@ -106,6 +106,7 @@
 //! | 60 + 2P | number of SSRCs S, 8 bits | the number of units over RTP, otherwise 0 |
 //! | 61 + 2P | SSRCs of the units, 32 bits each | all different |
 //! | 61 + 2P + 4S | abilities, 8 bits; absent if 0 | among those that the client announced |
+//! | 62 + 2P + 4S | colour, 4 octets ([`Offer::colour`]); only with the ability *colour* | those that the application knows |
 //!
 //! A change keeps token, transport and clock rate, and the ports and SSRCs of existing units; new
 //! units are bound like the first ones. Until its `Start` the old offer is in force, and no frame

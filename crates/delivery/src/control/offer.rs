@@ -47,6 +47,11 @@ pub struct Offer {
     pub clock_rate: u32,
     /// The abilities that both ends use: some of those that the client announced.
     pub abilities: Abilities,
+    /// What the values of frames stand for, as the application numbers it: the code points of ITU-T H.273
+    /// for primaries, transfer and matrix, then the full-range flag in bit 7 and the type of the chroma
+    /// location below. Sent only with [`Abilities::COLOUR`]; otherwise 0, and the format's own default
+    /// applies.
+    pub colour: [u8; 4],
 }
 
 impl Offer {

@@ -100,7 +100,9 @@ impl Reader<'_> {
         let first_frame = self.u64("the first frame")?;
         let units = self.take("the units")?;
         let (ports, ssrcs) = self.addresses()?;
-        let abilities = self.optional().map_or(0, u8::from_be_bytes);
+        let abilities = Abilities(self.optional().map_or(0, u8::from_be_bytes));
+        let has_colour = abilities.contains(Abilities::COLOUR);
+        let colour = if has_colour { self.take("the colour")? } else { [0; 4] };
         Ok(Offer {
             token,
             epoch,
@@ -113,7 +115,8 @@ impl Reader<'_> {
             ports,
             ssrcs,
             clock_rate,
-            abilities: Abilities(abilities),
+            abilities,
+            colour,
         })
     }
 

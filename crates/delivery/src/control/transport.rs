@@ -97,6 +97,9 @@ impl Abilities {
     pub const FEC: Self = Self(2);
     /// Bit 2: the server may send packed stripes: told as unchanged, or as an LZ4 block.
     pub const PACKING: Self = Self(4);
+    /// Bit 3: the offer contains what the values of frames stand for
+    /// ([`Offer::colour`](super::Offer::colour)).
+    pub const COLOUR: Self = Self(8);
 
     /// Returns those of both.
     pub fn with(self, others: Self) -> Self {

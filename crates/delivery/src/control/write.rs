@@ -6,6 +6,7 @@ use super::message::{
 };
 use super::offer::{Accept, Offer};
 use super::reason::{Reason, printable};
+use super::transport::Abilities;
 use super::{HEADER_LEN, UNITS_MAX};
 
 impl Message {
@@ -114,6 +115,9 @@ fn write_offer(offer: &Offer, octets: &mut Vec<u8>) {
     write_addresses(&offer.ports, &offer.ssrcs, octets);
     // An older client, which has no abilities, does not know the field.
     octets.extend(Some(offer.abilities.0).filter(|abilities| *abilities > 0));
+    if offer.abilities.contains(Abilities::COLOUR) {
+        octets.extend(offer.colour);
+    }
 }
 
 fn write_accept(accept: &Accept, octets: &mut Vec<u8>) {

@@ -37,6 +37,7 @@ pub fn offer() -> Offer {
         ssrcs: Vec::new(),
         clock_rate: 0,
         abilities: Abilities::default(),
+        colour: [0; 4],
     }
 }
 

@@ -24,10 +24,12 @@ fn addresses() -> impl Strategy<Value = (Vec<u16>, Vec<u32>)> {
 fn any_offer() -> impl Strategy<Value = Offer> {
     let mode = (any::<[u32; 4]>(), any::<u8>());
     let rest = (any::<u16>(), any::<[u8; 3]>(), any::<[u32; 3]>(), any::<u64>());
-    let rest = (rest, any::<u8>());
+    let rest = (rest, (any::<u8>(), any::<[u8; 4]>()));
     (any::<[u8; 16]>(), mode, transport(), rest, addresses()).prop_map(
         |(token, ([width, height, numerator, denominator], format), transport, rest, addresses)| {
-            let (rest, abilities) = rest;
+            let (rest, (abilities, colour)) = rest;
+            let abilities = Abilities(abilities);
+            let has_colour = abilities.contains(Abilities::COLOUR);
             let (epoch, units, [stripe_rows, payload, clock_rate], first_frame) = rest;
             let (ports, ssrcs) = addresses;
             let rate = FrameRate { numerator, denominator };
@@ -45,7 +47,8 @@ fn any_offer() -> impl Strategy<Value = Offer> {
                 ports,
                 ssrcs,
                 clock_rate,
-                abilities: Abilities(abilities),
+                abilities,
+                colour: if has_colour { colour } else { [0; 4] },
             }
         },
     )
@@ -359,4 +362,29 @@ fn a_change_must_keep_what_existing_units_use() {
     assert_eq!(Offer { epoch: 0, ..offer() }.check_change(&before), Ok(()), "it wraps");
     let before = Offer { first_frame: 101, ..offer() };
     assert!(changed().check_change(&before).is_err());
+}
+
+#[test]
+fn colours_are_sent_with_their_ability_alone_and_never_cut() {
+    let octets = |offer: Offer| {
+        let mut octets = Vec::new();
+        Message::Offer(Box::new(offer)).write(&mut octets);
+        octets
+    };
+    let of_old = octets(offer());
+    assert_eq!(
+        octets(Offer { colour: [9; 4], ..offer() }),
+        of_old,
+        "an old client knows no colour"
+    );
+    let colour = [9, 16, 9, 0x82];
+    let new = octets(Offer { abilities: Abilities::COLOUR, colour, ..offer() });
+    assert_eq!(new.len(), of_old.len() + 5);
+    assert_eq!(new[new.len() - 5..], [8, 9, 16, 9, 0x82]);
+    for missing in 1..=4 {
+        let mut cut = new[..new.len() - missing].to_vec();
+        cut[3] -= missing as u8;
+        let error = Message::parse(&cut).unwrap_err();
+        assert_eq!(error, MessageError::Truncated { field: "the colour" });
+    }
 }

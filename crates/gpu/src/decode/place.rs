@@ -1,6 +1,6 @@
 //! The place in a target at which a frame is drawn.
 
-use rushes_texture::Layout;
+use rushes_texture::{Layout, Siting};
 
 /// A rectangle in pixels of a target; parts outside the target are not visible.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +51,17 @@ impl Place {
         words.extend(offsets.flat_map(|plane| {
             [plane.offset as u32, plane.row_bytes as u32, plane.width, plane.height]
         }));
+        let colour = layout.colour();
+        let factors = colour.factors();
+        words.resize(PLANES_END, 0);
+        // Whether chroma lies between the pixels that share it, across and down; both are of one
+        // height if their rows do not share it.
+        let is_between = [colour.siting == Siting::Centre, colour.siting != Siting::TopLeft];
+        words.extend(is_between.map(u32::from));
+        words.extend([factors.black, factors.luma].map(|factor| factor as u32));
+        let of_cr_and_cb =
+            [factors.red_of_cr, factors.green_of_cb, factors.green_of_cr, factors.blue_of_cb];
+        words.extend(of_cr_and_cb.map(|factor| factor as u32));
         let mut octets = [0; VIEW];
         for (to, word) in octets.as_chunks_mut().0.iter_mut().zip(words) {
             *to = word.to_le_bytes();
@@ -60,4 +71,7 @@ impl Place {
 }
 
 /// Bytes of the shader's `View`.
-pub(super) const VIEW: usize = 80;
+pub(super) const VIEW: usize = 4 * PLANES_END + 32;
+
+/// Words of `View` up to the end of its planes.
+const PLANES_END: usize = 20;

@@ -27,38 +27,52 @@ fn opaque(colour: vec3<i32>) -> vec4<u32> {
     return vec4<u32>(vec3<u32>(clamp(colour, vec3<i32>(0), vec3<i32>(255))), 255u);
 }
 
-// ITU-R BT.709, limited range, with 16 fractional bits, as in the main processor's decoder.
-const LEVEL: i32 = (255 * 65536 + 109) / 219;
-const RED_OF_CR: i32 = (15748 * 255 * 65536 + 1120000) / 2240000;
-const BLUE_OF_CB: i32 = (18556 * 255 * 65536 + 1120000) / 2240000;
-const GREEN_OF_CB: i32 = (722 * 18556 * 255 * 65536 + 8010240000) / 16020480000;
-const GREEN_OF_CR: i32 = (2126 * 15748 * 255 * 65536 + 8010240000) / 16020480000;
+// Returns the nearest sample to a pixel, the other one that it is interpolated from, and the weight of the
+// other one in quarters: the pixel is `odd` or not, and samples lie between two pixels or on even ones.
+fn taps(near: i32, odd: u32, between: u32, count: u32) -> vec3<i32> {
+    let step = select(1, -1, between != 0u && odd == 0u);
+    let weight = select(i32(odd) * 2, 1, between != 0u);
+    return vec3<i32>(near, clamp(near + step, 0, i32(count) - 1), weight);
+}
 
-fn bt709(luma: i32, blue: i32, red: i32) -> vec4<u32> {
-    let level = (luma - 16) * LEVEL + 32768;
-    let cb = blue - 128;
-    let cr = red - 128;
-    let offsets = vec3<i32>(RED_OF_CR * cr, -GREEN_OF_CB * cb - GREEN_OF_CR * cr, BLUE_OF_CB * cb);
-    return opaque((vec3<i32>(level) + offsets) >> vec3<u32>(16u));
+// Interpolated chroma of a pixel, less 128, with four fractional bits.
+fn chroma(plane: u32, x: u32, y: u32, shared_rows: bool) -> i32 {
+    let size = view.planes[plane].zw;
+    let across = taps(i32(x >> 1u), x & 1u, view.siting.x, size.x);
+    var down = taps(i32(y >> 1u), y & 1u, view.siting.y, size.y);
+    if !shared_rows {
+        down = vec3<i32>(i32(y), i32(y), 0);
+    }
+    let columns = vec2<u32>(across.xy);
+    let rows = vec2<u32>(down.xy);
+    let near = (4 - across.z) * plane_octet(plane, columns.x, rows.x)
+        + across.z * plane_octet(plane, columns.y, rows.x);
+    let other = (4 - across.z) * plane_octet(plane, columns.x, rows.y)
+        + across.z * plane_octet(plane, columns.y, rows.y);
+    return (4 - down.z) * near + down.z * other - 128 * 16;
+}
+
+// By the matrix and the range of the frame, with the integers of the main processor's decoder.
+fn yuv(luma: i32, cb: i32, cr: i32) -> vec4<u32> {
+    let level = ((luma - view.luma.x) * view.luma.y + 32768) * 16;
+    let factors = view.chroma;
+    let green = -factors.y * cb - factors.z * cr;
+    let offsets = vec3<i32>(factors.x * cr, green, factors.w * cb);
+    return opaque((vec3<i32>(level) + offsets) >> vec3<u32>(20u));
 }
 
 fn yuv420(x: u32, y: u32) -> vec4<u32> {
-    let chroma = vec2<u32>(x >> 1u, y >> 1u);
-    return bt709(
-        plane_octet(0u, x, y),
-        plane_octet(1u, chroma.x, chroma.y),
-        plane_octet(2u, chroma.x, chroma.y),
-    );
+    return yuv(plane_octet(0u, x, y), chroma(1u, x, y, true), chroma(2u, x, y, true));
 }
 
 fn yuv422(x: u32, y: u32) -> vec4<u32> {
-    let across = x >> 1u;
-    return bt709(plane_octet(0u, x, y), plane_octet(1u, across, y), plane_octet(2u, across, y));
+    return yuv(plane_octet(0u, x, y), chroma(1u, x, y, false), chroma(2u, x, y, false));
 }
 
 fn ycocg420(x: u32, y: u32) -> vec4<u32> {
-    let luma = plane_octet(0u, x, y);
-    let orange = plane_octet(1u, x >> 1u, y >> 1u) - 128;
-    let green = plane_octet(2u, x >> 1u, y >> 1u) - 128;
-    return opaque(luma + vec3<i32>(orange - green, green, -orange - green));
+    let luma = plane_octet(0u, x, y) * 16 + 8;
+    let orange = chroma(1u, x, y, true);
+    let green = chroma(2u, x, y, true);
+    let colour = luma + vec3<i32>(orange - green, green, -orange - green);
+    return opaque(colour >> vec3<u32>(4u));
 }

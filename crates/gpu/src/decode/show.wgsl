@@ -11,6 +11,12 @@ struct View {
     step: vec2<f32>,
     // For each plane: its offset in bytes, bytes of a block row, width and height in pixels.
     planes: array<vec4<u32>, 3>,
+    // Whether chroma lies between the pixels that share it, across and down.
+    siting: vec2<u32>,
+    // The luma of black; the factor of luma, with 16 fractional bits.
+    luma: vec2<i32>,
+    // The factors of Cr in red, of Cb and of Cr in green, of Cb in blue, with 16 fractional bits.
+    chroma: vec4<i32>,
 }
 
 @group(0) @binding(0) var<uniform> view: View;

@@ -66,7 +66,7 @@ impl<S: Source> EncodedSource<S> {
         let (width, height) = (input.width(), input.height());
         let (mut decoder, mut pixels) = (None, Vec::new());
         if input.format() != Format::Rgba8 {
-            let made = Decoder::new(input.format(), width, height, Format::Rgba8)?;
+            let made = Decoder::of(*input, Format::Rgba8)?;
             pixels.resize(made.output().bytes(), 0);
             decoder = Some(made);
         }

@@ -37,7 +37,15 @@ impl TextureShape {
         units: usize,
         payload: usize,
     ) -> Result<Self, TextureError> {
-        let layout = Layout::new(format, width, height)?;
+        Self::choose_for(Layout::new(format, width, height)?, units, payload)
+    }
+
+    /// Chooses a shape for frames of a layout, as [`choose`](Self::choose).
+    ///
+    /// # Errors
+    ///
+    /// [`TextureError::Plan`] for invalid sizes.
+    pub fn choose_for(layout: Layout, units: usize, payload: usize) -> Result<Self, TextureError> {
         let tiling = Tiling::balanced(&layout, units);
         Self::new(layout, tiling, rows_in(&layout, STRIPE_BYTES), payload)
     }

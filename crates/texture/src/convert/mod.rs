@@ -6,17 +6,18 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
-mod planar;
+pub(crate) mod planar;
 mod rgb24;
 mod rgb565;
 mod ycocg;
 mod yuv;
 
 pub(crate) use ycocg::YCoCg;
-pub(crate) use yuv::Bt709;
+pub(crate) use yuv::Yuv;
 
 use crate::InstructionSet;
-use crate::convert::planar::Colour;
+use crate::colour::Colour;
+use crate::convert::planar::{ChromaRows, Space};
 use crate::dispatch::vectorised;
 use crate::format::Format;
 use crate::layout::Layout;
@@ -77,18 +78,42 @@ impl<'a> Picture<'a> {
         match self.layout.format() {
             Format::Rgba8 => span.as_flattened_mut().copy_from_slice(packed(4)),
             Format::Rgb565 => vectorised::<rgb565::Expand>(self.set, (packed(2), span)),
-            Format::Yuv420 => self.read_planar::<Bt709>((x, y), y / 2, span),
-            Format::Yuv422 => self.read_planar::<Bt709>((x, y), y, span),
-            Format::YCoCg420 => self.read_planar::<YCoCg>((x, y), y / 2, span),
+            Format::Yuv420 | Format::Yuv422 => {
+                self.read_planar(Yuv::new(self.layout.colour()), (x, y), span);
+            }
+            Format::YCoCg420 => self.read_planar(YCoCg, (x, y), span),
             _ => rgb24::expand(self.set, packed(3), span),
         }
     }
 
-    fn read_planar<C: Colour>(&self, at: (usize, u32), chroma_row: u32, span: &mut [Rgba]) {
-        let (x, y) = at;
+    fn read_planar<S: Space>(&self, space: S, (x, y): (usize, u32), span: &mut [Rgba]) {
         let luma = self.row(0, y, x, span.len());
-        let chroma = [1, 2].map(|at| self.row(at, chroma_row, x / 2, span.len().div_ceil(2)));
-        vectorised::<planar::ToRgba<C>>(self.set, (luma, chroma, span));
+        let mut chroma = [[0; SPAN]; 2];
+        for (plane, out) in (1..).zip(&mut chroma) {
+            let rows = self.chroma_rows(plane, (x, y), span.len());
+            vectorised::<planar::Interpolate>(self.set, (rows, out));
+        }
+        let chroma = [&chroma[0], &chroma[1]];
+        vectorised::<planar::ToRgba<S>>(self.set, (space, luma, chroma, span));
+    }
+
+    /// Returns the chroma samples of `pixels` pixels and their neighbours.
+    fn chroma_rows(&self, plane: usize, (x, y): (usize, u32), pixels: usize) -> ChromaRows<'a> {
+        let layout = &self.layout.planes()[plane];
+        let siting = self.layout.colour().siting;
+        let (near, (step, weights)) = if layout.height == self.layout.height() {
+            (y, (0, [4, 0]))
+        } else {
+            (y / 2, planar::rows(siting, y))
+        };
+        let other = near.saturating_add_signed(step).min(layout.height - 1);
+        let first = x / 2;
+        let end = first + pixels.div_ceil(2);
+        let (has_before, has_after) = (first > 0, end < layout.width as usize);
+        let from = first - usize::from(has_before);
+        let count = end + usize::from(has_after) - from;
+        let rows = [near, other].map(|row| self.row(plane, row, from, count));
+        ChromaRows { rows, weights, has_before, has_after, siting }
     }
 
     fn row(&self, plane: usize, row: u32, at: usize, bytes: usize) -> &'a [u8] {
@@ -106,16 +131,34 @@ pub(crate) fn write(set: InstructionSet, format: Format, span: &[Rgba], out: &mu
     }
 }
 
-/// Computes the luma of each pixel.
-pub(crate) fn luma<C: Colour>(set: InstructionSet, span: &[Rgba], out: &mut [u8]) {
-    vectorised::<planar::Luma<C>>(set, (span, out));
+/// Converts pixels of luma, Cb and Cr, which have the same number of samples.
+pub(crate) fn from_yuv444(colour: Colour, planes: [&[u8]; 3], span: &mut [Rgba]) {
+    let mut chroma = [[0; SPAN]; 2];
+    for (plane, to) in planes[1..].iter().zip(&mut chroma) {
+        for (to, &from) in to.iter_mut().zip(*plane) {
+            *to = u16::from(from) * planar::TAPS as u16;
+        }
+    }
+    let chroma = [&chroma[0], &chroma[1]];
+    let set = InstructionSet::fastest();
+    vectorised::<planar::ToRgba<Yuv>>(set, (Yuv::new(colour), planes[0], chroma, span));
 }
 
-/// Computes chroma `WHICH`, 0 or 1, of each 2×2 pixels.
-pub(crate) fn chroma<C: Colour, const WHICH: usize>(
+/// Computes the luma of each pixel.
+pub(crate) fn luma<S: Space>(set: InstructionSet, space: S, span: &[Rgba], out: &mut [u8]) {
+    vectorised::<planar::Luma<S>>(set, (space, span, out));
+}
+
+/// Computes the chroma of plane `plane`, 1 or 2, of each 2×2 pixels.
+pub(crate) fn chroma<S: Space>(
     set: InstructionSet,
+    (space, plane): (S, usize),
     rows: [&[Rgba]; 2],
     out: &mut [u8],
 ) {
-    vectorised::<planar::Chroma<C, WHICH>>(set, (rows, out));
+    if plane == 1 {
+        vectorised::<planar::Chroma<S, 0>>(set, (space, rows, out));
+    } else {
+        vectorised::<planar::Chroma<S, 1>>(set, (space, rows, out));
+    }
 }

@@ -1,22 +1,24 @@
 //! RGB to YCoCg and back by additions and shifts: luma and two chroma values around 128.
 
-use crate::convert::planar::Colour;
+use crate::convert::planar::{Space, TAPS};
 
 /// `Y = (R + 2G + B) / 4`, `Co = (R - B) / 2 + 128`, `Cg = (2G - R - B) / 4 + 128`.
 ///
 /// Full range, 8 bits each, as in the YCoCg of van Waveren and Castaño, 2007.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct YCoCg;
 
-impl Colour for YCoCg {
-    const SCALE: u32 = 0;
+impl Space for YCoCg {
+    // Chroma values have four fractional bits.
+    const SCALE: u32 = 4;
 
     #[inline(always)]
-    fn luma([red, green, blue]: [i32; 3]) -> u8 {
+    fn luma(self, [red, green, blue]: [i32; 3]) -> u8 {
         ((red + 2 * green + blue + 2) >> 2) as u8
     }
 
     #[inline(always)]
-    fn chroma<const WHICH: usize>([red, green, blue]: [i32; 3]) -> u8 {
+    fn chroma<const WHICH: usize>(self, [red, green, blue]: [i32; 3]) -> u8 {
         let value = if WHICH == 0 {
             (red - blue + (128 << 3) + 4) >> 3
         } else {
@@ -27,26 +29,25 @@ impl Colour for YCoCg {
     }
 
     #[inline(always)]
-    fn offsets([orange, green]: [u8; 2]) -> [i32; 3] {
-        let (orange, green) = (i32::from(orange) - 128, i32::from(green) - 128);
+    fn offsets(self, [orange, green]: [i32; 2]) -> [i32; 3] {
+        let (orange, green) = (orange - 128 * TAPS, green - 128 * TAPS);
         [orange - green, green, -orange - green]
     }
 
     #[inline(always)]
-    fn level(luma: u8) -> i32 {
-        luma.into()
+    fn level(self, luma: u8) -> i32 {
+        i32::from(luma) * TAPS + TAPS / 2
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::Loop;
-    use crate::convert::planar::ToRgba;
+    use crate::convert::planar::one_pixel;
 
     fn ycocg(rgb: [i32; 3]) -> [u8; 3] {
         let sum = rgb.map(|value| value * 4);
-        [YCoCg::luma(rgb), YCoCg::chroma::<0>(sum), YCoCg::chroma::<1>(sum)]
+        [YCoCg.luma(rgb), YCoCg.chroma::<0>(sum), YCoCg.chroma::<1>(sum)]
     }
 
     #[test]
@@ -63,10 +64,9 @@ mod tests {
         for at in 0..32_i32.pow(3) {
             let rgb = [at & 31, at >> 5 & 31, at >> 10].map(|value| value * 255 / 31);
             let [luma, orange, green] = ycocg(rgb);
-            let mut pixel = [[0; 4]];
-            ToRgba::<YCoCg>::run((&[luma], [&[orange], &[green]], &mut pixel));
+            let pixel = one_pixel(YCoCg, luma, [orange, green]);
             let most = if rgb[0] == rgb[1] && rgb[1] == rgb[2] { 0 } else { 2 };
-            for (have, want) in pixel[0].into_iter().zip(rgb) {
+            for (have, want) in pixel.into_iter().zip(rgb) {
                 assert!((i32::from(have) - want).abs() <= most, "{rgb:?} came back with {have}");
             }
         }

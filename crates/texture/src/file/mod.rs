@@ -1,7 +1,7 @@
 //! Files of frames: Y4M, raw, PNG and KTX 2.0, read and written.
 //!
 //! Readers accept untrusted files: regardless of its header, a reader allocates at most the size of
-//! the file (for a PNG, the size to which it can decompress). A writer of [`create`] produces
+//! the file (for a PNG, the size to which it can decompress; for grey Y4M, three times the size). A writer of [`create`] produces
 //! either a complete file or none under its name, because it writes to a temporary file in the same
 //! folder and renames it when finished.
 #![allow(clippy::disallowed_types, reason = "this module reads and writes files")]
@@ -11,6 +11,7 @@ mod ktx2;
 mod part;
 mod png;
 mod raw;
+mod samples;
 mod y4m;
 
 use std::io::{self, Read};

@@ -1,11 +1,14 @@
 //! YUV4MPEG2, the uncompressed video files of mjpegtools, FFmpeg and GStreamer.
 //!
-//! A file begins with a line of parameters; each frame consists of a line and its planes. Only
-//! 8-bit samples in the layouts of a [`Format`] are supported: 4:2:0 and 4:2:2, limited range. The
-//! file does not specify its matrix; BT.709 is assumed.
+//! A file begins with a line of parameters; each frame consists of a line and its planes. 4:2:0 and
+//! 4:2:2 of 8 bits are read as they are, of 9 to 16 bits rounded to 8. 4:4:4, with or without alpha, and
+//! grey become RGB. Range and siting are those of the file. It does not specify its matrix:
+//! [`Colour::of_file`] is assumed, unless a tag of [`Y4mWriter`] or the caller names another.
 
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
+use crate::colour::{Colour, ColourHint, ColourRange, Matrix, Siting};
+use crate::file::samples::Samples;
 use crate::file::{
     FileError, FrameReader, FrameWriter, PartFile, check_size, length_of_pipe, read_exactly,
 };
@@ -36,14 +39,11 @@ pub enum Y4mError {
     #[error("the parameter {0:?} is invalid")]
     Parameter(String),
     /// The samples are of no supported format.
-    #[error("samples {0:?} are not supported; convert them to 8-bit 4:2:0 or 4:2:2 first")]
+    #[error("samples {0:?} are not supported; convert them to 4:2:0, 4:2:2 or 4:4:4 first")]
     Samples(String),
-    /// The samples have full range: luma from 0 to 255.
-    #[error(
-        "full-range colours are not supported; convert them to limited range first (FFmpeg: -vf \
-             scale=out_range=limited)"
-    )]
-    FullRange,
+    /// The frames are interlaced: their rows are of two moments.
+    #[error("interlaced video is not supported; deinterlace it first (FFmpeg: -vf bwdif)")]
+    Interlaced,
     /// A frame does not begin with `FRAME`.
     #[error("frame {0} does not begin with FRAME")]
     Frame(u64),
@@ -73,15 +73,6 @@ fn first_line(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, FileError> {
     }
 }
 
-/// Returns the format for the parameter `C`.
-fn samples(name: &str) -> Result<Format, Y4mError> {
-    match name {
-        "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Format::Yuv420),
-        "422" => Ok(Format::Yuv422),
-        _ => Err(Y4mError::Samples(name.to_owned())),
-    }
-}
-
 fn rate(text: &str) -> Result<Rate, FileError> {
     let fraction = text.split_once(':').and_then(|(frames, seconds)| {
         Some((frames.parse::<u32>().ok()?, seconds.parse::<u32>().ok()?))
@@ -94,15 +85,31 @@ fn rate(text: &str) -> Result<Rate, FileError> {
     }
 }
 
+/// Properties of a file's frames.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    /// The layout of frames that are returned.
+    layout: Layout,
+    rate: Rate,
+    samples: Samples,
+    /// What the file's samples stand for.
+    colour: Colour,
+}
+
+/// The first letter of the tag in which the writer names what the format cannot say.
+const OWN_TAG: &str = "RUSHES";
+
 /// Parses the first line of the file.
-fn header(line: &[u8]) -> Result<(Layout, Rate), FileError> {
+fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
     let parameters = line.strip_prefix(MAGIC).ok_or(Y4mError::Magic)?;
     if parameters.first().is_some_and(|&octet| octet != b' ') {
         return Err(Y4mError::Magic.into());
     }
     let parameters = String::from_utf8_lossy(parameters);
     let (mut width, mut height) = (None, None);
-    let (mut format, mut found) = (Format::Yuv420, Rate::DEFAULT);
+    let (mut samples, mut found) = (Samples::default(), Rate::DEFAULT);
+    let mut stated = ColourHint::default();
+    let mut siting = None;
     for parameter in parameters.split(' ').filter(|parameter| !parameter.is_empty()) {
         let wrong = || Y4mError::Parameter(parameter.to_owned());
         let Some(name) = parameter.chars().next() else { continue };
@@ -116,23 +123,59 @@ fn header(line: &[u8]) -> Result<(Layout, Rate), FileError> {
                 }
             }
             'F' => found = rate(value)?,
-            'C' => format = samples(value)?,
-            'X' if value == "COLORRANGE=FULL" => return Err(Y4mError::FullRange.into()),
-            // Interlacing, aspect ratio and comments do not change the positions of the samples.
+            'C' => {
+                samples = value.parse().map_err(|()| Y4mError::Samples(value.to_owned()))?;
+            }
+            // Top field first, bottom field first, and both kinds of frames.
+            'I' if matches!(value, "t" | "b" | "m") => return Err(Y4mError::Interlaced.into()),
+            'X' => match value.split_once('=') {
+                Some(("COLORRANGE", "FULL")) => stated.range = Some(ColourRange::Full),
+                Some(("COLORRANGE", "LIMITED")) => stated.range = Some(ColourRange::Limited),
+                Some((OWN_TAG, own)) => {
+                    let (matrix, place) = own_tag(own).ok_or_else(wrong)?;
+                    (stated.matrix, siting) = (Some(matrix), Some(place));
+                }
+                _ => {}
+            },
+            // The aspect ratio and comments do not change the positions of the samples.
             _ => {}
         }
     }
     let width = width.ok_or(Y4mError::Missing("width"))?;
     let height = height.ok_or(Y4mError::Missing("height"))?;
-    Ok((Layout::new(format, width, height)?, found))
+    let hint =
+        ColourHint { matrix: hint.matrix.or(stated.matrix), range: hint.range.or(stated.range) };
+    let mut colour = Colour::of_file(height, hint);
+    colour.siting = siting.or_else(|| samples.siting()).unwrap_or(colour.siting);
+    let layout = Layout::new(samples.format(), width, height)?.with_colour(colour);
+    Ok(Header { layout, rate: found, samples, colour })
+}
+
+/// Parses the tag of the writer: matrix and siting.
+fn own_tag(value: &str) -> Option<(Matrix, Siting)> {
+    let (matrix, siting) = value.split_once(',')?;
+    let siting = match siting {
+        "left" => Siting::Left,
+        "centre" => Siting::Centre,
+        "topleft" => Siting::TopLeft,
+        _ => return None,
+    };
+    Some((matrix.parse().ok()?, siting))
+}
+
+impl Header {
+    /// Returns the bytes of a frame in the file.
+    fn bytes(&self) -> usize {
+        self.samples.bytes(self.layout.width(), self.layout.height())
+    }
 }
 
 /// Reads a Y4M file.
 #[derive(Debug)]
 pub struct Y4mReader<R> {
     reader: R,
-    layout: Layout,
-    rate: Rate,
+    header: Header,
+    stored: Vec<u8>,
     first: u64,
     file: u64,
     length: Option<u64>,
@@ -144,29 +187,38 @@ impl<R: BufRead + Seek> Y4mReader<R> {
     ///
     /// # Errors
     ///
-    /// [`FileError`] with [`Y4mError`] if this is not a Y4M file or its samples are of no
-    /// [`Format`]; with the error of the layout or the rate if it is invalid.
-    pub fn new(mut reader: R) -> Result<Self, FileError> {
+    /// [`FileError`] with [`Y4mError`] if this is not a Y4M file or its samples are not supported; with
+    /// the error of the layout or the rate if it is invalid.
+    pub fn new(reader: R) -> Result<Self, FileError> {
+        Self::with_hint(reader, ColourHint::default())
+    }
+
+    /// Reads the header, with colours that override it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Y4mReader::new`].
+    pub fn with_hint(mut reader: R, hint: ColourHint) -> Result<Self, FileError> {
         let bytes = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
         let line = first_line(&mut reader)?.unwrap_or_default();
-        let (layout, rate) = header(&line)?;
+        let header = header(&line, hint)?;
         let first = line.len() as u64 + 1;
         // Very few programs write frame parameters. If there are any, the length is unknown.
-        let each = (FRAME.len() + 1 + layout.bytes()) as u64;
+        let each = (FRAME.len() + 1 + header.bytes()) as u64;
         let rest = bytes.saturating_sub(first);
         let length = (rest % each == 0).then_some(rest / each);
-        Ok(Self { reader, layout, rate, first, file: bytes, length, frame: 0 })
+        Ok(Self { reader, header, stored: Vec::new(), first, file: bytes, length, frame: 0 })
     }
 }
 
 impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
     fn layout(&self) -> &Layout {
-        &self.layout
+        &self.header.layout
     }
 
     fn rate(&self) -> Rate {
-        self.rate
+        self.header.rate
     }
 
     fn length(&self) -> Option<u64> {
@@ -174,7 +226,8 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
     }
 
     fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
-        let read = next_frame(&mut self.reader, &self.layout, (self.frame, self.file), frame)?;
+        let memory = (&mut self.stored, frame);
+        let read = next_frame(&mut self.reader, &self.header, (self.frame, self.file), memory)?;
         self.frame += u64::from(read);
         Ok(read)
     }
@@ -190,8 +243,8 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
 #[derive(Debug)]
 pub struct Y4mStream<R> {
     reader: R,
-    layout: Layout,
-    rate: Rate,
+    header: Header,
+    stored: Vec<u8>,
     frame: u64,
 }
 
@@ -201,20 +254,29 @@ impl<R: BufRead> Y4mStream<R> {
     /// # Errors
     ///
     /// As [`Y4mReader::new`].
-    pub fn new(mut reader: R) -> Result<Option<Self>, FileError> {
+    pub fn new(reader: R) -> Result<Option<Self>, FileError> {
+        Self::with_hint(reader, ColourHint::default())
+    }
+
+    /// Reads the header, with colours that override it; returns `None` if the input is empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Y4mReader::new`].
+    pub fn with_hint(mut reader: R, hint: ColourHint) -> Result<Option<Self>, FileError> {
         let Some(line) = first_line(&mut reader)? else { return Ok(None) };
-        let (layout, rate) = header(&line)?;
-        Ok(Some(Self { reader, layout, rate, frame: 0 }))
+        let header = header(&line, hint)?;
+        Ok(Some(Self { reader, header, stored: Vec::new(), frame: 0 }))
     }
 
     /// Returns the layout of every frame.
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        &self.header.layout
     }
 
     /// Returns the frames per second.
     pub fn rate(&self) -> Rate {
-        self.rate
+        self.header.rate
     }
 
     /// Returns the underlying reader. Bytes that are read from it are missing from the frames.
@@ -229,29 +291,35 @@ impl<R: BufRead> Y4mStream<R> {
     /// [`FileError`] if the input is not a frame, or is truncated.
     pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
         let place = (self.frame, length_of_pipe(self.frame));
-        let read = next_frame(&mut self.reader, &self.layout, place, frame)?;
+        let memory = (&mut self.stored, frame);
+        let read = next_frame(&mut self.reader, &self.header, place, memory)?;
         self.frame += u64::from(read);
         Ok(read)
     }
 }
 
 /// Reads frame `number` from an input that is assumed to have `octets` bytes; returns `false` at the
-/// end.
+/// end. `stored` is for a frame as it is in the file, if it is converted.
 fn next_frame(
     reader: &mut impl BufRead,
-    layout: &Layout,
+    header: &Header,
     (number, octets): (u64, u64),
-    frame: &mut Vec<u8>,
+    (stored, frame): (&mut Vec<u8>, &mut Vec<u8>),
 ) -> Result<bool, FileError> {
     let Some(line) = line(reader, number)? else { return Ok(false) };
     let parameters = line.strip_prefix(FRAME).ok_or(Y4mError::Frame(number))?;
     if parameters.first().is_some_and(|&octet| octet != b' ') {
         return Err(Y4mError::Frame(number).into());
     }
-    let want = layout.bytes();
-    let have = read_exactly(reader, frame, want, octets)?;
+    let want = header.bytes();
+    let is_converted = !header.samples.is_plain();
+    let memory = if is_converted { &mut *stored } else { &mut *frame };
+    let have = read_exactly(reader, memory, want, octets)?;
     if have < want {
         return Err(FileError::Truncated { frame: number, have, want });
+    }
+    if is_converted {
+        header.samples.convert(&header.layout, header.colour, stored, frame);
     }
     Ok(true)
 }
@@ -271,19 +339,32 @@ impl<W: Write> Y4mWriter<W> {
     /// [`FileError::Format`] if the format is neither [`Format::Yuv420`] nor [`Format::Yuv422`];
     /// [`FileError::Io`] if the header cannot be written.
     pub fn new(mut writer: W, layout: Layout, rate: Rate) -> Result<Self, FileError> {
-        // Chroma is sited in the centre of its pixels, as it results from averaging the pixels of
-        // an RGB image.
-        let samples = match layout.format() {
-            Format::Yuv420 => "420jpeg",
-            Format::Yuv422 => "422",
-            format => return Err(FileError::Format { kind: "Y4M", format }),
+        let colour = layout.colour();
+        let samples = match (layout.format(), colour.siting) {
+            (Format::Yuv420, Siting::Left) => "420mpeg2",
+            (Format::Yuv420, Siting::Centre) => "420jpeg",
+            (Format::Yuv420, Siting::TopLeft) => "420paldv",
+            (Format::Yuv422, _) => "422",
+            (format, _) => return Err(FileError::Format { kind: "Y4M", format }),
         };
         let (width, height) = (layout.width(), layout.height());
         let (frames, seconds) = (rate.numerator(), rate.denominator());
-        writeln!(
+        let range = colour.range.name().to_ascii_uppercase();
+        write!(
             writer,
-            "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 C{samples} XCOLORRANGE=LIMITED"
+            "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 C{samples} XCOLORRANGE={range}"
         )?;
+        // What a reader would not guess.
+        let is_guessed = Colour::of_file(height, ColourHint::default()).matrix == colour.matrix;
+        if !is_guessed || layout.format() == Format::Yuv422 && colour.siting != Siting::Left {
+            let siting = match colour.siting {
+                Siting::Left => "left",
+                Siting::Centre => "centre",
+                Siting::TopLeft => "topleft",
+            };
+            write!(writer, " X{OWN_TAG}={},{siting}", colour.matrix)?;
+        }
+        writeln!(writer)?;
         Ok(Self { writer, layout })
     }
 
@@ -368,7 +449,7 @@ mod tests {
         assert_eq!(frames, [b"abc", b"def"]);
         assert_eq!(reader.layout().format(), Format::Yuv420);
         assert_eq!((reader.rate(), reader.length()), (Rate::DEFAULT, None));
-        let (reader, _) = read(b"YUV4MPEG2 W1 H1 F0:0 It A0:0 C420mpeg2 XYSCSS=420\n").unwrap();
+        let (reader, _) = read(b"YUV4MPEG2 W1 H1 F0:0 I? A0:0 C420mpeg2 XYSCSS=420\n").unwrap();
         assert_eq!((reader.rate(), reader.length()), (Rate::DEFAULT, Some(0)));
     }
 
@@ -376,7 +457,7 @@ mod tests {
     fn what_cannot_be_read_twice_is_read_once() {
         let octets = b"YUV4MPEG2 H1 W1 F25:1\nFRAME\nabcFRAME\ndef";
         let mut stream = Y4mStream::new(&octets[..]).unwrap().unwrap();
-        assert_eq!(stream.layout(), &Layout::new(Format::Yuv420, 1, 1).unwrap());
+        assert_eq!(stream.layout().format(), Format::Yuv420);
         let mut frame = Vec::new();
         for want in [b"abc", b"def"] {
             assert!(stream.read_frame(&mut frame).unwrap());
@@ -408,13 +489,85 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_ten_bits_and_of_full_chroma_are_refused_by_name() {
-        for name in ["420p10", "422p12", "444", "444alpha", "mono"] {
+    fn what_is_not_read_is_refused_by_name() {
+        for name in ["411", "440", "420p8", "420p17", "mono8", "p10"] {
             let error = error(format!("YUV4MPEG2 W1 H1 C{name}\n").as_bytes()).to_string();
             assert!(error.contains(name), "{error}");
         }
-        let error = error(b"YUV4MPEG2 W1 H1 C420jpeg XCOLORRANGE=FULL\n");
-        assert!(matches!(error, FileError::Y4m(Y4mError::FullRange)));
+        for order in ["t", "b", "m"] {
+            let error = error(format!("YUV4MPEG2 W1 H1 I{order}\n").as_bytes());
+            assert!(matches!(error, FileError::Y4m(Y4mError::Interlaced)), "{error}");
+        }
+        for own in ["bt709", "bt709,right", "bt470,left", ","] {
+            let error = error(format!("YUV4MPEG2 W1 H1 XRUSHES={own}\n").as_bytes());
+            assert!(matches!(error, FileError::Y4m(Y4mError::Parameter(_))), "{error}");
+        }
+    }
+
+    fn colour_of(parameters: &str, hint: ColourHint) -> Colour {
+        let file = format!("YUV4MPEG2 W1 {parameters}\n");
+        let reader = Y4mReader::with_hint(Cursor::new(file.as_bytes()), hint).unwrap();
+        reader.layout().colour()
+    }
+
+    #[test]
+    fn colours_are_those_of_the_tags_then_of_the_height_and_the_caller_overrides_both() {
+        let none = ColourHint::default();
+        let (mut low, mut high) = (Colour::of_file(576, none), Colour::of_file(720, none));
+        assert_eq!((low.matrix, high.matrix), (Matrix::Bt601, Matrix::Bt709));
+        assert_eq!(colour_of("H576 C420mpeg2", none), low);
+        assert_eq!(colour_of("H720 C420p10", none), high);
+        assert_eq!(colour_of("H720 C422 XCOLORRANGE=LIMITED", none), high);
+        low.siting = Siting::Centre;
+        assert_eq!(colour_of("H576", none), low);
+        high.range = ColourRange::Full;
+        high.siting = Siting::Centre;
+        assert_eq!(colour_of("H720 C420jpeg XCOLORRANGE=FULL", none), high);
+        let hint = ColourHint { matrix: Some(Matrix::Bt2020), range: Some(ColourRange::Limited) };
+        (high.range, high.matrix, high.siting) =
+            (ColourRange::Limited, Matrix::Bt2020, Siting::TopLeft);
+        assert_eq!(colour_of("H720 C420paldv XCOLORRANGE=FULL", hint), high);
+    }
+
+    #[test]
+    fn colours_are_read_as_written() {
+        for format in [Format::Yuv420, Format::Yuv422] {
+            for height in [576, 720] {
+                for matrix in [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020] {
+                    for siting in [Siting::Left, Siting::Centre, Siting::TopLeft] {
+                        let range = ColourRange::Full;
+                        let colour = Colour { matrix, range, siting, ..Colour::default() };
+                        let layout = Layout::new(format, 1, height).unwrap().with_colour(colour);
+                        let writer = Y4mWriter::new(Vec::new(), layout, Rate::DEFAULT).unwrap();
+                        let file = writer.into_inner().unwrap();
+                        let (reader, _) = read(&file).unwrap();
+                        assert_eq!(reader.layout(), &layout, "{}", file.escape_ascii());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn grey_full_chroma_alpha_and_more_bits_are_converted() {
+        let rgb = |header: &str, samples: &[u8]| {
+            let header = format!("YUV4MPEG2 W2 H1 {header} XCOLORRANGE=FULL\nFRAME\n");
+            let file = [header.as_bytes(), samples].concat();
+            let (reader, frames) = read(&file).unwrap();
+            (reader.layout().format(), frames.concat())
+        };
+        let grey = (Format::Rgb24, vec![7, 7, 7, 200, 200, 200]);
+        assert_eq!(rgb("Cmono", &[7, 200]), grey);
+        assert_eq!(rgb("Cmono10", &[27, 0, 32, 3]), grey);
+        assert_eq!(rgb("C444", &[7, 200, 128, 128, 128, 128]), grey);
+        assert_eq!(rgb("C444p12", &[112, 0, 128, 12, 0, 8, 0, 8, 0, 8, 0, 8]), grey);
+        let alpha = (Format::Rgba8, vec![7, 7, 7, 9, 200, 200, 200, 255]);
+        assert_eq!(rgb("C444alpha", &[7, 200, 128, 128, 128, 128, 9, 255]), alpha);
+        // Samples of more bits than the header says are white.
+        let white = (Format::Yuv420, vec![255, 1, 128, 255]);
+        assert_eq!(rgb("C420p10", &[255, 255, 2, 0, 0, 2, 254, 3]), white);
+        // Red by BT.601, whose Cr is 255.5.
+        assert_eq!(rgb("C444", &[76, 76, 85, 85, 255, 255]).1, [254, 0, 0, 254, 0, 0]);
     }
 
     #[test]

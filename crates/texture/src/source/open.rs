@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use crate::colour::{Colour, ColourHint};
 use crate::file::{FileError, FrameReader, Ktx2Reader, RawReader, Y4mReader};
 use crate::format::Format;
 use crate::layout::Layout;
@@ -19,6 +20,9 @@ pub struct RawHint {
     pub size: Option<(u32, u32)>,
     /// Frames per second if the file has no rate; by default 25.
     pub rate: Option<Rate>,
+    /// The colours of a Y4M file or of YUV without a header, overriding the file's; by default
+    /// [`Colour::of_file`].
+    pub colour: ColourHint,
 }
 
 /// Opens the source named by a path.
@@ -45,7 +49,7 @@ pub fn open(path: &Path, hint: &RawHint) -> Result<Box<dyn Source>, SourceError>
         "png" => return Ok(Box::new(Images::open(path, rate)?)),
         _ if path.is_dir() => return Ok(Box::new(Images::open(path, rate)?)),
         "y4m" => {
-            let reader = Y4mReader::new(BufReader::new(file()?));
+            let reader = Y4mReader::with_hint(BufReader::new(file()?), hint.colour);
             return opened(path, reader);
         }
         "ktx2" => return opened(path, Ktx2Reader::new(file()?)),
@@ -61,6 +65,7 @@ pub fn open(path: &Path, hint: &RawHint) -> Result<Box<dyn Source>, SourceError>
     };
     let layout = Layout::new(format, width, height);
     let layout = layout.map_err(|error| SourceError::file(path, error))?;
+    let layout = layout.with_colour(Colour::of_file(height, hint.colour));
     opened(path, RawReader::new(file()?, layout, rate))
 }
 

@@ -21,7 +21,7 @@ use rushes_delivery::control::{
 };
 use rushes_delivery::{AssemblyOptions, AssemblyStatistics, Decoder};
 use rushes_net::{TcpSocket, Waker};
-use rushes_texture::{Format, Layout};
+use rushes_texture::{Colour, Format, Layout};
 
 use self::control::Control;
 use self::finished::Finished;
@@ -269,6 +269,18 @@ impl Inner {
         let malformed = |error: &dyn fmt::Display| (Reason::Malformed, error.to_string());
         let layout =
             Layout::new(format, mode.width, mode.height).map_err(|error| malformed(&error))?;
+        let colour = if offer.abilities.contains(Abilities::COLOUR) {
+            Colour::from_code_points(offer.colour).ok_or_else(|| {
+                let [primaries, transfer, matrix, rest] = offer.colour;
+                malformed(&format!(
+                    "unknown colours: primaries {primaries}, transfer {transfer}, matrix {matrix}, \
+                     range and siting {rest}"
+                ))
+            })?
+        } else {
+            Colour::default()
+        };
+        let layout = layout.with_colour(colour);
         let max = self.options.frame_bytes_max;
         if layout.bytes() > max {
             let text = format!("frames of {} octets are over {max}", layout.bytes());

@@ -111,7 +111,9 @@ impl ClientOptions {
             abilities: [(self.recovery, Abilities::RECOVERY), (self.packing, Abilities::PACKING)]
                 .into_iter()
                 .filter(|(is_used, _)| *is_used)
-                .fold(Abilities::FEC, |abilities, (_, ability)| abilities.with(ability)),
+                .fold(Abilities::FEC.with(Abilities::COLOUR), |abilities, (_, ability)| {
+                    abilities.with(ability)
+                }),
         }
     }
 }

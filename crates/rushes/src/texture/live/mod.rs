@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rushes_texture::file::{FileError, RawStream, Y4mStream};
 use rushes_texture::source::{Frame, Live, Pool, Source, SourceError};
-use rushes_texture::{Layout, Rate};
+use rushes_texture::{ColourHint, Layout, Rate};
 
 use self::pace::Pace;
 use super::lock;
@@ -29,6 +29,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 pub struct LiveOptions {
     /// The layout of frames without a header; `None` for Y4M, whose header gives it.
     pub layout: Option<Layout>,
+    /// The colours of Y4M, overriding the header's.
+    pub colour: ColourHint,
     /// Frames per second, overriding the header's; without a header [`Rate::DEFAULT`].
     pub rate: Option<Rate>,
     /// Whether a source much faster than its rate, such as a program that reads a file, is slowed
@@ -232,7 +234,7 @@ fn failed(name: &Path, error: impl Into<FileError>) -> SourceError {
 
 /// Reads frames until the end of the input, or until the source is closed.
 fn read(shared: &Shared, reader: impl BufRead, options: LiveOptions) -> Result<(), FileError> {
-    let Some(mut frames) = Frames::begin(reader, options.layout)? else { return Ok(()) };
+    let Some(mut frames) = Frames::begin(reader, options)? else { return Ok(()) };
     if frames.is_empty()? {
         return Ok(());
     }
@@ -264,10 +266,10 @@ enum Frames<R> {
 
 impl<R: BufRead> Frames<R> {
     /// Reads the header, if there is one; `None` if the input is empty.
-    fn begin(reader: R, layout: Option<Layout>) -> Result<Option<Self>, FileError> {
-        Ok(match layout {
+    fn begin(reader: R, options: LiveOptions) -> Result<Option<Self>, FileError> {
+        Ok(match options.layout {
             Some(layout) => Some(Self::Raw(RawStream::new(reader, layout))),
-            None => Y4mStream::new(reader)?.map(Self::Y4m),
+            None => Y4mStream::with_hint(reader, options.colour)?.map(Self::Y4m),
         })
     }
 

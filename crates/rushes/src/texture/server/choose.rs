@@ -2,7 +2,7 @@
 
 use rushes_delivery::control::{Abilities, FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
-use rushes_texture::{Encoder, Format, Layout};
+use rushes_texture::{Colour, Encoder, Format, Layout};
 
 use super::super::rtp;
 use super::super::shape::TextureShape;
@@ -56,7 +56,9 @@ pub(super) fn choose(
         let text = format!("{payload} octets per packet exceed {payload_max} for {transport}");
         return Err((Reason::PacketSize, text));
     }
-    let mut encoding = encode(source, format, (units, payload), false)?;
+    let has_colour = wishes.abilities.contains(Abilities::COLOUR);
+    let encoded = |is_packed| encode(source, (format, has_colour), (units, payload), is_packed);
+    let mut encoding = encoded(false)?;
     let is_recovered = options.recovery
         && transport == Transport::Udp
         && wishes.abilities.contains(Abilities::RECOVERY);
@@ -73,12 +75,13 @@ pub(super) fn choose(
         && wishes.abilities.contains(Abilities::PACKING)
         && encoding.shape().plan().can_pack();
     if is_packed {
-        encoding = encode(source, format, (units, payload), true)?;
+        encoding = encoded(true)?;
     }
     let used = [
         (is_recovered, Abilities::RECOVERY),
         (has_fec, Abilities::FEC),
         (is_packed, Abilities::PACKING),
+        (has_colour, Abilities::COLOUR),
     ];
     for (is_used, ability) in used {
         abilities = if is_used { abilities.with(ability) } else { abilities };
@@ -86,18 +89,24 @@ pub(super) fn choose(
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate), abilities })
 }
 
-/// Creates the encoding of the source's pictures to frames of a format, whose stripes may be packed if
-/// `is_packed`.
+/// Creates the encoding of the source's pictures to frames of a format, whose stripes may be packed
+/// if `is_packed`.
+///
+/// A client that does not know colours takes YUV for that of [`Colour::default`], and gets it so.
 pub(super) fn encode(
     source: &Layout,
-    format: Format,
+    (format, has_colour): (Format, bool),
     (units, payload): (usize, usize),
     is_packed: bool,
 ) -> Result<Encoding, Refusal> {
-    let shape = TextureShape::choose(format, source.width(), source.height(), units, payload);
+    let mut layout = source.in_format(format);
+    if !has_colour {
+        layout = layout.with_colour(Colour::default());
+    }
+    let shape = TextureShape::choose_for(layout, units, payload);
     let shape = shape.and_then(|shape| if is_packed { shape.packed() } else { Ok(shape) });
     let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
-    Encoding::new(source.format(), shape).map_err(|error| (Reason::Format, error.to_string()))
+    Encoding::new(*source, shape).map_err(|error| (Reason::Format, error.to_string()))
 }
 
 fn choose_format(
@@ -145,6 +154,7 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
         ssrcs: binding.ssrcs(),
         clock_rate: if choice.transport == Transport::Rtp { rtp::CLOCK_RATE.hertz() } else { 0 },
         abilities: choice.abilities,
+        colour: colour(shape, choice.abilities),
     }
 }
 
@@ -160,6 +170,7 @@ pub(super) fn next_offer(
         mode: mode(shape, rate),
         units: units(shape),
         stripe_rows: shape.stripe_rows(),
+        colour: colour(shape, before.abilities),
         first_frame,
         ports: binding.ports(),
         ssrcs: binding.ssrcs(),
@@ -178,8 +189,41 @@ fn mode(shape: &TextureShape, rate: FrameRate) -> VideoMode {
     VideoMode { width: layout.width(), height: layout.height(), rate, format }
 }
 
+/// Returns what the client is told of the frames' colours.
+fn colour(shape: &TextureShape, abilities: Abilities) -> [u8; 4] {
+    if abilities.contains(Abilities::COLOUR) {
+        shape.layout().colour().code_points()
+    } else {
+        [0; 4]
+    }
+}
+
 fn units(shape: &TextureShape) -> [u8; 3] {
     let mut units = [0; 3];
     units.iter_mut().zip(shape.tiling().per_plane()).for_each(|(to, &from)| *to = from);
     units
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes_texture::{ColourRange, Matrix};
+
+    use super::*;
+
+    #[test]
+    fn an_old_client_gets_the_colours_that_it_takes_yuv_for() {
+        let colour =
+            Colour { matrix: Matrix::Bt601, range: ColourRange::Full, ..Colour::default() };
+        let source = Layout::new(Format::Yuv420, 64, 64).unwrap().with_colour(colour);
+        let encoding = |has_colour| match encode(&source, (Format::Yuv420, has_colour), (1, 1_000), false) {
+            Ok(encoding) => encoding,
+            Err((_, text)) => panic!("{text}"),
+        };
+        let (old, new) = (encoding(false), encoding(true));
+        assert_eq!(old.shape().layout().colour(), Colour::default());
+        assert!(!old.passes_through(), "the pictures are converted");
+        assert!(new.passes_through() && *new.shape().layout() == source);
+        assert_eq!(super::colour(old.shape(), Abilities::FEC), [0; 4]);
+        assert_eq!(super::colour(new.shape(), Abilities::COLOUR), colour.code_points());
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rushes_delivery::Stripe;
 use rushes_texture::source::GrowingFrame;
-use rushes_texture::{CodecError, Encoder, Format, Frame};
+use rushes_texture::{CodecError, Encoder, Frame, Layout};
 
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
@@ -67,11 +67,10 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// Encodes pictures of the format `input` to frames of the shape.
-    pub(super) fn new(input: Format, shape: TextureShape) -> Result<Self, TextureError> {
-        let layout = shape.layout();
-        let encoder = Encoder::new(input, layout.format(), layout.width(), layout.height())?;
-        Ok(Self { passes_through: input == layout.format(), encoder, shape })
+    /// Encodes pictures of the layout `input` to frames of the shape.
+    pub(super) fn new(input: Layout, shape: TextureShape) -> Result<Self, TextureError> {
+        let encoder = Encoder::between(input, *shape.layout())?;
+        Ok(Self { passes_through: input == *shape.layout(), encoder, shape })
     }
 
     pub(super) fn shape(&self) -> &TextureShape {

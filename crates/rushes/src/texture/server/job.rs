@@ -137,7 +137,7 @@ mod tests {
 
     fn job(input: Format, output: Format, picture: Picture, may_begin: bool) -> Job {
         let shape = TextureShape::choose(output, 64, 64, 2, 1_000).unwrap();
-        let encoding = Arc::new(Encoding::new(input, shape).unwrap());
+        let encoding = Arc::new(Encoding::new(shape.layout().in_format(input), shape).unwrap());
         let (captured_at, shared) = (Instant::now(), Mutex::default());
         let (fec_percent, packs) = (0, None);
         Job { frame: 0, encoding, picture, captured_at, may_begin, fec_percent, shared, packs }

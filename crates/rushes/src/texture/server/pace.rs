@@ -124,7 +124,8 @@ mod tests {
 
     fn job(frame: u64) -> Job {
         let shape = TextureShape::choose(Format::Rgba8, 1_024, 1_024, 4, 1_408).unwrap();
-        let encoding = Arc::new(Encoding::new(Format::Rgba8, shape).unwrap());
+        let encoding =
+            Arc::new(Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap());
         let picture = Picture::Whole(Frame::new(vec![0; 4 << 20]));
         let (captured_at, may_begin, fec_percent) = (Instant::now(), true, 0);
         let shared = Mutex::default();

@@ -233,9 +233,11 @@ impl Session {
             return kept("it cannot show the new one");
         }
         let units = self.binding.units();
+        let abilities = self.offer.abilities;
+        let format_and_colour = (format, abilities.contains(Abilities::COLOUR));
         let with = (units, self.offer.payload as usize);
-        let is_packed = self.offer.abilities.contains(Abilities::PACKING);
-        let encoding = choose::encode(&inner.layout, format, with, is_packed);
+        let is_packed = abilities.contains(Abilities::PACKING);
+        let encoding = choose::encode(&inner.layout, format_and_colour, with, is_packed);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {

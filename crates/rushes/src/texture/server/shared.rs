@@ -105,7 +105,7 @@ mod tests {
 
     fn encoding(output: Format, payload: usize) -> Encoding {
         let shape = TextureShape::choose(output, 2_048, 256, 2, payload).unwrap();
-        Encoding::new(Format::Rgba8, shape).unwrap()
+        Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap()
     }
 
     fn picture() -> Picture {

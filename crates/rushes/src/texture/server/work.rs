@@ -479,7 +479,9 @@ mod tests {
         let work = Work::new(units, Arc::new(Waker::new().unwrap()), true);
         // A stripe has 256 KiB, in rows of 8 KiB.
         let shape = TextureShape::choose(Format::Rgba8, 2_048, 256, 2, 1_408).unwrap();
-        work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
+        work.resume(Arc::new(
+            Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap(),
+        ));
         work
     }
 
@@ -520,7 +522,7 @@ mod tests {
     fn a_waiting_picture_holds_stripes_of_its_own_shape_only() {
         let encoding = |output| {
             let shape = TextureShape::choose(output, 2_048, 256, 2, 1_408).unwrap();
-            Arc::new(Encoding::new(Format::Rgba8, shape).unwrap())
+            Arc::new(Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap())
         };
         let (own, other) = (encoding(Format::Bc1), encoding(Format::YCoCgBc3));
         let (work, shared) = (work(1), Shared::default());
@@ -708,7 +710,9 @@ mod tests {
         let works = [(); 2].map(|()| {
             let work = Work::new(1, Arc::new(Waker::new().unwrap()), true);
             let shape = TextureShape::choose(Format::Bc1, 2_048, 256, 1, 1_408).unwrap();
-            work.resume(Arc::new(Encoding::new(Format::Rgba8, shape).unwrap()));
+            work.resume(Arc::new(
+                Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap(),
+            ));
             work
         });
         let shared = Shared::default();

@@ -1,11 +1,24 @@
 //! The `vkFormat` of a format, and its descriptor in the Khronos Data Format Specification 1.3.
 
+use crate::colour::{Colour, Primaries, Transfer};
 use crate::format::Format;
+use crate::layout::Layout;
 
-/// Returns the `vkFormat` of a format, in its sRGB variant if there is one.
+/// Returns the `vkFormat` of a layout, in its sRGB variant if there is one and the values are not of high
+/// dynamic range.
 ///
 /// `None` for formats with several planes, which a KTX file must not have.
-pub(super) fn vk_format(format: Format) -> Option<u32> {
+pub(super) fn vk_format(layout: &Layout) -> Option<u32> {
+    let number = srgb_format(layout.format())?;
+    let is_srgb = of_vk_format(number).is_some_and(|format| format != Format::Rgb565);
+    Some(match (layout.colour().transfer, layout.format()) {
+        (Transfer::Sdr, _) | (_, Format::Rgb565 | Format::YCoCgBc3) => number,
+        (_, Format::Rgb24 | Format::Rgba8) => number - 6,
+        _ => number - u32::from(is_srgb),
+    })
+}
+
+fn srgb_format(format: Format) -> Option<u32> {
     Some(match format {
         Format::Rgb24 => 29,
         Format::Rgba8 => 43,
@@ -70,8 +83,11 @@ const MODEL_ASTC: u8 = 162;
 const CHANNEL_ETC2_COLOR: u8 = 2;
 const CHANNEL_ALPHA: u8 = 15;
 const PRIMARIES_BT709: u8 = 1;
+const PRIMARIES_BT2020: u8 = 4;
 const TRANSFER_LINEAR: u8 = 1;
 const TRANSFER_SRGB: u8 = 2;
+const TRANSFER_PQ_EOTF: u8 = 10;
+const TRANSFER_PQ_OETF: u8 = 11;
 const DATATYPE_LINEAR: u8 = 0x10;
 
 /// Bits of one channel in a block.
@@ -110,19 +126,46 @@ fn samples(format: Format) -> (u8, &'static [Sample]) {
     }
 }
 
+/// Bytes at the beginning of a descriptor, up to its primaries and transfer function.
+pub(super) const BEGIN: usize = 16;
+
+/// Returns the colour that the beginning of a descriptor gives. Primaries and transfer functions that are
+/// shown alike are the default ones.
+pub(super) fn colour(begin: [u8; BEGIN]) -> Colour {
+    let (primaries, transfer) = (begin[13], begin[14]);
+    let mut colour = Colour::default();
+    if primaries == PRIMARIES_BT2020 {
+        colour.primaries = Primaries::Bt2020;
+    }
+    if matches!(transfer, TRANSFER_PQ_EOTF | TRANSFER_PQ_OETF) {
+        colour.transfer = Transfer::Pq;
+    }
+    colour
+}
+
 /// Returns the data format descriptor of a format of one plane: its size, then one basic block.
-pub(super) fn descriptor(format: Format) -> Vec<u8> {
+pub(super) fn descriptor(layout: &Layout) -> Vec<u8> {
+    let (format, colour) = (layout.format(), layout.colour());
     let (model, samples) = samples(format);
     let block = format.planes()[0].block;
     // The formats without an sRGB variant are described as linear.
-    let curve = !matches!(format, Format::YCoCgBc3 | Format::Rgb565);
-    let transfer = if curve { TRANSFER_SRGB } else { TRANSFER_LINEAR };
+    let curve =
+        colour.transfer == Transfer::Sdr && !matches!(format, Format::YCoCgBc3 | Format::Rgb565);
+    let transfer = match colour.transfer {
+        Transfer::Pq => TRANSFER_PQ_EOTF,
+        Transfer::Sdr if curve => TRANSFER_SRGB,
+        Transfer::Sdr => TRANSFER_LINEAR,
+    };
+    let primaries = match colour.primaries {
+        Primaries::Bt709 => PRIMARIES_BT709,
+        Primaries::Bt2020 => PRIMARIES_BT2020,
+    };
     let size = 24 + 16 * samples.len();
     let mut out = Vec::with_capacity(4 + size);
     out.extend((4 + size as u32).to_le_bytes());
     out.extend([0, 0, 0, 0, 2, 0]); // Khronos, basic, version 1.3
     out.extend((size as u16).to_le_bytes());
-    out.extend([model, PRIMARIES_BT709, transfer, 0]);
+    out.extend([model, primaries, transfer, 0]);
     out.extend([block.width as u8 - 1, block.height as u8 - 1, 0, 0]);
     out.extend([block.bytes as u8, 0, 0, 0, 0, 0, 0, 0]);
     for sample in samples {
@@ -144,11 +187,29 @@ mod tests {
     #[test]
     fn a_format_of_one_plane_is_found_by_its_number() {
         for format in Format::ALL {
-            let number = vk_format(format);
+            let layout = Layout::new(format, 4, 4).unwrap();
+            let number = vk_format(&layout);
             assert_eq!(number.is_some(), format.planes().len() == 1, "{format}");
             assert!(number.is_none_or(|number| is_compatible(number, format)), "{format}");
         }
         assert!(!is_compatible(132, Format::YCoCgBc3) && !is_compatible(138, Format::Bc1));
+    }
+
+    #[test]
+    fn values_of_high_dynamic_range_have_no_srgb_format_and_their_own_curve() {
+        let hdr =
+            Colour { transfer: Transfer::Pq, primaries: Primaries::Bt2020, ..Colour::default() };
+        for format in Format::ALL.into_iter().filter(|format| format.planes().len() == 1) {
+            let layout = Layout::new(format, 4, 4).unwrap().with_colour(hdr);
+            let number = vk_format(&layout).unwrap();
+            assert!(is_compatible(number, format), "{format}");
+            // UNORM of R8G8B8, R8G8B8A8, R5G6B5, BC1, BC3, ETC2 and ASTC in Vulkan.
+            let linear = [23, 37, 4, 131, 137, 147, 157, 159, 161, 163, 165, 167, 169, 171];
+            assert!(linear.contains(&number), "{format}: {number}");
+            let descriptor = descriptor(&layout);
+            assert_eq!(descriptor[13..15], [PRIMARIES_BT2020, TRANSFER_PQ_EOTF], "{format}");
+            assert_eq!(colour(*descriptor.first_chunk().unwrap()), hdr, "{format}");
+        }
     }
 
     #[test]
@@ -159,6 +220,6 @@ mod tests {
             0, 0, 63, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, //
             64, 0, 63, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255,
         ];
-        assert_eq!(descriptor(Format::Bc3), expected);
+        assert_eq!(descriptor(&Layout::new(Format::Bc3, 4, 4).unwrap()), expected);
     }
 }

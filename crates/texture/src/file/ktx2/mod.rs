@@ -3,7 +3,9 @@
 //! Frames are the layers of one array texture without mipmaps or supercompression, with row 0 at
 //! the top. `KTXanimData` holds the rate: a frame lasts `duration / timescale` seconds. The key
 //! `RushesFormat` holds the format's name as zero-terminated text. It distinguishes formats with
-//! the same `vkFormat` (`ycocg-bc3` and `bc3`, `etc1` and `etc2`) and is optional for others.
+//! the same `vkFormat` (`ycocg-bc3` and `bc3`, `etc1` and `etc2`) and is optional for others. The data
+//! format descriptor has the primaries and the curve of R'G'B' ([`Colour`](crate::Colour)). Formats with a
+//! matrix have several planes, which KTX files must not have.
 
 mod descriptor;
 mod reader;
@@ -65,6 +67,9 @@ pub enum Ktx2Error {
     /// The keys and values are outside the file or damaged.
     #[error("the keys and values are damaged at byte {0}")]
     Keys(u64),
+    /// The data format descriptor is outside the file or too short.
+    #[error("the data format descriptor at byte {0} is damaged")]
+    Descriptor(u32),
     /// The layers are outside the file or have the wrong size.
     #[error("level 0 has {bytes} bytes at offset {offset}, not {layers} frames of {frame} bytes")]
     Level {

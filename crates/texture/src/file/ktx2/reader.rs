@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
+use crate::colour::Colour;
 use crate::file::ktx2::{HEADER, KEY_FORMAT, KEY_RATE, KEYS_MAX, Ktx2Error, MAGIC, descriptor};
 use crate::file::{FileError, FrameReader, read_exactly};
 use crate::format::Format;
@@ -108,6 +109,18 @@ fn read_keys(
     Ok(keys)
 }
 
+/// Reads the colour in the data format descriptor.
+fn read_colour(reader: &mut (impl Read + Seek), header: &Header) -> Result<Colour, FileError> {
+    let (offset, length) = (header.word(48), header.word(52));
+    if (length as usize) < descriptor::BEGIN {
+        return Err(Ktx2Error::Descriptor(offset).into());
+    }
+    let mut begin = [0; descriptor::BEGIN];
+    reader.seek(SeekFrom::Start(offset.into()))?;
+    read_or(reader, &mut begin, Ktx2Error::Descriptor(offset))?;
+    Ok(descriptor::colour(begin))
+}
+
 fn format(header: &Header, keys: &[u8]) -> Result<Format, Ktx2Error> {
     let vk_format = header.word(12);
     let plain = descriptor::of_vk_format(vk_format).ok_or(Ktx2Error::VkFormat(vk_format))?;
@@ -142,6 +155,7 @@ impl<R: Read + Seek> Ktx2Reader<R> {
         let header = Header::read(&mut reader)?;
         let keys = read_keys(&mut reader, &header, file)?;
         let layout = Layout::new(format(&header, &keys)?, header.word(20), header.word(24))?;
+        let layout = layout.with_colour(read_colour(&mut reader, &header)?);
         let rate = rate(&header, &keys)?;
         // The number of layers is 0 if the texture is not an array.
         let layers = header.word(32).max(1);

@@ -48,7 +48,7 @@ fn keys(layout: &Layout, rate: Rate) -> Vec<u8> {
 /// still 0.
 fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
     let format = layout.format();
-    let (descriptor, keys) = (descriptor::descriptor(format), keys(layout, rate));
+    let (descriptor, keys) = (descriptor::descriptor(layout), keys(layout, rate));
     let keys_at = HEADER + descriptor.len();
     // A level begins at a multiple of 4 and of the bytes of a block.
     let block = format.planes()[0].block.bytes;
@@ -90,7 +90,7 @@ impl<W: Write + Seek> Ktx2Writer<W> {
     pub fn new(mut writer: W, layout: Layout, rate: Rate) -> Result<Self, FileError> {
         let format = layout.format();
         let none = FileError::Format { kind: "KTX 2.0", format };
-        let vk_format = descriptor::vk_format(format).ok_or(none)?;
+        let vk_format = descriptor::vk_format(&layout).ok_or(none)?;
         writer.write_all(&head(&layout, vk_format, rate))?;
         Ok(Self { writer, layout, frames: 0 })
     }
