@@ -69,13 +69,13 @@ impl Measure for ScaleArgs {
             let slices = settings.choose(&SLICES[..], &QUICK_SLICES);
             let many = |slices: &usize| Many { slices: *slices, octets: UNIT, spread: 0 };
             let caption = &captions::SCALE_SLICES;
-            figures.push(self.by_shape(settings, caption, "slices", slices, many)?);
+            figures.push(self.by_shape(settings, caption, ("slices", slices), many)?);
         }
         if is_wanted(Which::Octets) {
             let octets = settings.choose(&OCTETS[..], &QUICK_OCTETS);
             let many = |octets: &usize| Many { slices: 1, octets: *octets, spread: 0 };
             let caption = &captions::SCALE_OCTETS;
-            figures.push(self.by_shape(settings, caption, "octets", octets, many)?);
+            figures.push(self.by_shape(settings, caption, ("octets", octets), many)?);
         }
         Ok(figures)
     }
@@ -135,8 +135,7 @@ impl ScaleArgs {
         &self,
         settings: &Settings,
         caption: &'static Caption,
-        head: &'static str,
-        values: &[usize],
+        (head, values): (&'static str, &[usize]),
         many: impl Fn(&usize) -> Many,
     ) -> anyhow::Result<Figure> {
         let runs = settings.choose(self.runs, 1);

@@ -168,9 +168,12 @@ pub(super) fn run(
     };
     let (sent, received) = std::thread::scope(|scope| {
         let (first, watched) = (idle.first_mut(), &watched);
-        let pulling = scope.spawn(move || match kind.many {
-            true => poll_all(receivers, watched),
-            false => pull_all(receivers, first, watched),
+        let pulling = scope.spawn(move || {
+            if kind.many {
+                poll_all(receivers, watched)
+            } else {
+                pull_all(receivers, first, watched)
+            }
         });
         scope.spawn(move || watch(watched));
         let mut pusher = FramePusher::new();
