@@ -106,8 +106,7 @@ impl ScaleArgs {
                 rows.push(OfStreams { streams, name, memory, runs });
             }
         }
-        type Value = fn(&Outcome) -> f64;
-        let plot = |name: &str, title: &str, value: Value| {
+        let plot = |name: &str, title: &str, value: fn(&Outcome) -> f64| {
             let lines = WAYS.map(|(way, _)| line_of(&rows, way, value));
             let title = format!("CPU time to {title} a packet of 160 octets, by streams on a port");
             Plot::new(name, title, ["streams", "us"], Across::Decades, lines)
