@@ -12,6 +12,7 @@ use crate::peers::PeersArgs;
 use crate::rate::RateArgs;
 use crate::rates::RatesArgs;
 use crate::report::{Figure, Machine, page};
+use crate::scale::ScaleArgs;
 use crate::scaling::ScalingArgs;
 use crate::settings::{Measure, Settings, usual, write};
 use crate::slices::SlicesArgs;
@@ -22,7 +23,7 @@ use crate::texture::TextureArgs;
 use crate::zrtp::ZrtpArgs;
 
 pub(crate) const HELP: &str = "\
-Without a command everything is measured, in about 20 minutes; --quick takes two. With
+Without a command everything is measured, in about 25 minutes; --quick takes three. With
 --out there is also report.html, a single page with all tables and plots, without external files.
 
 Use a release build on a machine that does nothing else, and compare figures of one run only.
@@ -38,7 +39,7 @@ pub(crate) struct AllArgs {
 type Figures = fn(&Settings) -> anyhow::Result<Vec<Figure>>;
 
 /// The measurements, in the order of the report.
-const SECTIONS: [(&str, Figures); 13] = [
+const SECTIONS: [(&str, Figures); 14] = [
     ("goodput", figures::<GoodputArgs>),
     ("rates", figures::<RatesArgs>),
     ("peers", figures::<PeersArgs>),
@@ -50,6 +51,7 @@ const SECTIONS: [(&str, Figures); 13] = [
     ("slices", figures::<SlicesArgs>),
     ("scaling", figures::<ScalingArgs>),
     ("streams", figures::<StreamsArgs>),
+    ("scale", figures::<ScaleArgs>),
     ("rate", figures::<RateArgs>),
     ("texture", figures::<TextureArgs>),
 ];

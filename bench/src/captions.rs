@@ -145,8 +145,8 @@ pub(crate) static MANY_STREAMS: Caption = Caption {
     meaning: "CPU time of a packet, in microseconds, beside that of sockets alone. Neither it nor the \
               losses should grow with the number of streams.",
     method: "Opus at 64 kbit/s from one port to another in one process: a thread pushes a frame of each \
-             stream every 20 ms, another pulls it. The reference sends each packet by itself, and \
-             receives up to 64 at once into a table of SSRCs.",
+             stream every 20 ms, another pulls it, stream by stream or all together. The reference \
+             sends each packet by itself, and receives up to 64 at once into a table of SSRCs.",
     source: None,
 };
 
@@ -155,6 +155,42 @@ pub(crate) static MANY_STREAMS_IDLE: Caption = Caption {
     title: "Memory and file descriptors of an idle stream",
     meaning: "What a stream costs before its first packet, beyond what streams share.",
     method: "Streams are opened in a process of their own; memory is what the process has written to.",
+    source: None,
+};
+
+pub(crate) static MANY_STREAMS_SOAK: Caption = Caption {
+    name: "many-streams-soak",
+    title: "Many streams for a long time",
+    meaning: "Memory should stay the same after the first seconds, RTCP below 5 % of the octets of media (RFC 3550 \
+              section 6.2), and nothing be lost that the kernel did not drop for want of room.",
+    method: "Opus at 64 kbit/s from one port to another in one process, by push_many and a Poller. Memory is that \
+             of both ends.",
+    source: None,
+};
+
+pub(crate) static SCALE_STREAMS: Caption = Caption {
+    name: "scale-streams",
+    title: "Cost of a packet by number of streams",
+    meaning: "The flatter a line, the less a stream costs its neighbours. A line rises where the state of all \
+              streams no longer fits the processor's caches, and at few streams, whose packets come one by one.",
+    method: MANY_STREAMS.method,
+    source: None,
+};
+
+pub(crate) static SCALE_SLICES: Caption = Caption {
+    name: "scale-slices",
+    title: "Cost of a gigabyte by number of slices",
+    meaning: SLICES.meaning,
+    method: SLICES.method,
+    source: None,
+};
+
+pub(crate) static SCALE_OCTETS: Caption = Caption {
+    name: "scale-octets",
+    title: "Cost of a gigabyte by size of access units",
+    meaning: "What an access unit costs beside its octets, which matters for small ones; large ones leave the \
+              caches.",
+    method: SLICES.method,
     source: None,
 };
 

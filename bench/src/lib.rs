@@ -37,6 +37,7 @@ mod peers;
 mod rate;
 mod rates;
 mod report;
+mod scale;
 mod scaling;
 mod sequence;
 mod settings;
@@ -87,6 +88,8 @@ enum What {
     Zrtp(Command<zrtp::ZrtpArgs>),
     /// Goodput and CPU time of access units of many slices, with packets of one length and without
     Slices(Command<slices::SlicesArgs>),
+    /// How costs grow with streams, slices and octets
+    Scale(Command<scale::ScaleArgs>),
     /// Effect of more streams, packet sizes, socket buffers, networks and pacing
     Scaling(Command<scaling::ScalingArgs>),
     /// CPU time, losses and memory of many small streams on one port
@@ -156,6 +159,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
         Some(What::Srtp(command)) => command.run(),
         Some(What::Ciphers(command)) => command.run(),
         Some(What::Zrtp(command)) => command.run(),
+        Some(What::Scale(command)) => command.run(),
         Some(What::Scaling(command)) => command.run(),
         Some(What::Slices(command)) => command.run(),
         Some(What::Streams(command)) => command.run(),

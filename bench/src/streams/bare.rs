@@ -32,11 +32,12 @@ pub(super) fn run(load: Load) -> anyhow::Result<Outcome> {
     let (sent, received) = std::thread::scope(|scope| {
         let pulling = scope.spawn(|| pull_all(&socket, load.streams, &is_over));
         let begin = thread_time();
-        let pushed = load.push_all(|n| {
-            let packet = &mut packets[n];
-            let next = u16::from_be_bytes([packet[2], packet[3]]).wrapping_add(1);
-            packet[2..4].copy_from_slice(&next.to_be_bytes());
-            sender.send_to(packet, to)?;
+        let pushed = load.push_all(|part| {
+            for packet in &mut packets[part] {
+                let next = u16::from_be_bytes([packet[2], packet[3]]).wrapping_add(1);
+                packet[2..4].copy_from_slice(&next.to_be_bytes());
+                sender.send_to(packet, to)?;
+            }
             Ok(())
         });
         let sent = pushed.map(|()| thread_time().saturating_sub(begin));

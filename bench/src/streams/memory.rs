@@ -50,7 +50,7 @@ pub(super) fn idle(streams: usize, one_port: bool, rtcp: bool) -> anyhow::Result
 }
 
 /// Returns the octets of memory that this process has in use, of those that are its own.
-fn resident() -> anyhow::Result<u64> {
+pub(super) fn resident() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").context("needs /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()).context("no RssAnon")?;

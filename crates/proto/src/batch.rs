@@ -3,8 +3,8 @@
 /// Octets in a slab: the largest UDP message over IPv4, so that one datagram always fits.
 pub const SLAB_LEN: usize = 65_507;
 
-/// Octets that a slab without a history has at first. It grows to what is placed in it: a stream of small
-/// frames never needs more.
+/// Octets that a slab without a history has from its first datagram on. It grows to what is placed in it: a
+/// stream of small frames never needs more.
 const FIRST_LEN: usize = 1024;
 
 /// Datagrams in one buffer, in sending order.
@@ -38,7 +38,7 @@ pub struct Batch {
 impl Batch {
     /// Creates an empty batch of [`SLAB_LEN`] octets, which takes memory as it is used.
     pub fn new() -> Self {
-        Self::with_slab(FIRST_LEN, SLAB_LEN)
+        Self::with_slab(0, SLAB_LEN)
     }
 
     /// Creates an empty batch whose datagrams stay readable after [`clear`](Self::clear), until
@@ -83,7 +83,7 @@ impl Batch {
     /// Makes room for `len` more octets in a slab that is not whole yet.
     #[cold]
     fn grow(&mut self, len: usize) {
-        let needed = (self.used + len).next_power_of_two().max(4 * self.slab.len());
+        let needed = (self.used + len).next_power_of_two().max(FIRST_LEN).max(4 * self.slab.len());
         let mut slab = std::mem::take(&mut self.slab).into_vec();
         slab.resize(needed.min(self.slab_len), 0);
         self.slab = slab.into_boxed_slice();
@@ -207,6 +207,7 @@ mod tests {
     #[test]
     fn a_slab_grows_to_what_is_placed_in_it_and_keeps_it() {
         let mut batch = Batch::new();
+        assert!(batch.slab.is_empty());
         for round in 0..3 {
             batch.clear();
             batch.place(200).unwrap().fill(1);

@@ -18,12 +18,18 @@ const CLASSES: usize = usize::BITS as usize;
 #[derive(Clone, Debug, Default)]
 pub struct FramePool(Arc<Mutex<Kept>>);
 
+/// The first fields lie beside the lock, in this order: a stream whose frames are pulled one by one reads one or
+/// two lines of memory, not one of each list. With many streams none of them is in the cache.
 #[derive(Debug)]
+#[repr(C)]
 struct Kept {
-    classes: [Vec<Vec<u8>>; CLASSES],
+    /// The buffer that was given back last; without capacity if there is none.
+    last: Vec<u8>,
     octets: usize,
     octets_max: usize,
     buffers: usize,
+    /// The others.
+    classes: [Vec<Vec<u8>>; CLASSES],
     /// The octets of the large frames of each source that has such.
     large: Vec<usize>,
 }
@@ -42,9 +48,7 @@ impl FramePool {
         let class = len.trailing_zeros() as usize;
         let mut kept = self.lock();
         for class in [class, class + 1] {
-            if let Some(buffer) = kept.classes.get_mut(class).and_then(Vec::pop) {
-                kept.octets -= buffer.capacity();
-                kept.buffers -= 1;
+            if let Some(buffer) = kept.take(class) {
                 return buffer;
             }
         }
@@ -65,11 +69,8 @@ impl FramePool {
         let two = len.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
         kept.octets_max = two.max(KEPT_OCTETS_MAX);
         while kept.octets > kept.octets_max
-            && let Some(buffer) = kept.classes.iter_mut().rev().find_map(Vec::pop)
-        {
-            kept.octets -= buffer.capacity();
-            kept.buffers -= 1;
-        }
+            && (0..CLASSES).rev().find_map(|class| kept.take(class)).is_some()
+        {}
     }
 
     /// Returns a buffer of exactly `len` octets, the length of all frames. It may contain data of
@@ -77,11 +78,7 @@ impl FramePool {
     pub(crate) fn take_whole(&self, len: usize) -> Vec<u8> {
         let class = len.max(64).ilog2() as usize;
         let mut kept = self.lock();
-        let buffer = kept.classes.get_mut(class).and_then(Vec::pop);
-        if let Some(buffer) = &buffer {
-            kept.octets -= buffer.capacity();
-            kept.buffers -= 1;
-        }
+        let buffer = kept.take(class);
         drop(kept);
         match buffer.filter(|buffer| buffer.capacity() >= len) {
             Some(mut buffer) => {
@@ -98,12 +95,14 @@ impl FramePool {
         if capacity < 64 {
             return;
         }
-        let class = capacity.ilog2() as usize;
         let mut kept = self.lock();
         if kept.octets + capacity <= kept.octets_max && kept.buffers < KEPT_BUFFERS_MAX {
             kept.octets += capacity;
             kept.buffers += 1;
-            kept.classes[class].push(buffer);
+            let before = std::mem::replace(&mut kept.last, buffer);
+            if let Some(class) = class_of(&before) {
+                kept.classes[class].push(before);
+            }
         }
     }
 
@@ -119,13 +118,33 @@ impl FramePool {
     }
 }
 
+/// Returns the class of a buffer; `None` if it has no memory.
+fn class_of(buffer: &Vec<u8>) -> Option<usize> {
+    buffer.capacity().checked_ilog2().map(|class| class as usize)
+}
+
+impl Kept {
+    /// Removes and returns the newest buffer of a class.
+    fn take(&mut self, class: usize) -> Option<Vec<u8>> {
+        let buffer = if class_of(&self.last) == Some(class) {
+            std::mem::take(&mut self.last)
+        } else {
+            self.classes.get_mut(class)?.pop()?
+        };
+        self.octets -= buffer.capacity();
+        self.buffers -= 1;
+        Some(buffer)
+    }
+}
+
 impl Default for Kept {
     fn default() -> Self {
         Self {
-            classes: [const { Vec::new() }; CLASSES],
+            last: Vec::new(),
             octets: 0,
             octets_max: KEPT_OCTETS_MAX,
             buffers: 0,
+            classes: [const { Vec::new() }; CLASSES],
             large: Vec::new(),
         }
     }
@@ -143,6 +162,24 @@ mod tests {
         pool.give(buffer);
         let again = pool.take(1000);
         assert_eq!(again.as_ptr(), place);
+    }
+
+    #[test]
+    fn buffers_of_several_sizes_are_all_used_again() {
+        let pool = FramePool::new();
+        let given = [10, 1000, 100, 5000].map(|len| {
+            let buffer = Vec::with_capacity(len.max(64));
+            let place = (len, buffer.as_ptr() as usize);
+            pool.give(buffer);
+            place
+        });
+        // One is the last that was given, the others lie in their classes.
+        for (len, place) in given {
+            let class = len.max(64_usize).ilog2();
+            assert_eq!(pool.take(1 << class).as_ptr() as usize, place, "{len}");
+        }
+        let kept = pool.lock();
+        assert_eq!((kept.buffers, kept.octets), (0, 0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Assigns the datagrams of a shared port to streams.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ssrc::{PayloadType, Ssrc};
@@ -50,6 +51,14 @@ impl Route {
     }
 }
 
+/// The streams with one key, each with its place in the order in which they were added. The first takes the
+/// packets; it lies in the table itself, so that finding it reads no further memory.
+#[derive(Clone, Debug)]
+struct Takers {
+    first: (u64, u64),
+    others: BTreeMap<u64, u64>,
+}
+
 /// The streams that share a port, distinguished by SSRC and then by payload type.
 ///
 /// The time to find a stream does not grow with their number, nor does that to add or remove one,
@@ -58,8 +67,8 @@ impl Route {
 pub struct Demux {
     /// Each stream, with its place in the order in which they were added.
     routes: BTreeMap<u64, (u64, Route)>,
-    /// The streams with a key, in that order; the first takes the packets.
-    takers: HashMap<Key, BTreeMap<u64, u64>>,
+    /// The streams with a key.
+    takers: HashMap<Key, Takers>,
     /// The only stream, if there is one.
     only: Option<u64>,
     added: u64,
@@ -81,7 +90,16 @@ impl Demux {
         self.added += 1;
         self.routes.insert(id, (place, route));
         for key in route.keys() {
-            self.takers.entry(key).or_default().insert(place, id);
+            match self.takers.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Takers { first: (place, id), others: BTreeMap::new() });
+                }
+                // A route may have a key twice.
+                Entry::Occupied(entry) if entry.get().first.0 == place => {}
+                Entry::Occupied(mut entry) => {
+                    entry.get_mut().others.insert(place, id);
+                }
+            }
         }
         self.find_only();
         true
@@ -92,8 +110,11 @@ impl Demux {
         let Some((place, route)) = self.routes.remove(&id) else { return };
         for key in route.keys() {
             let Some(takers) = self.takers.get_mut(&key) else { continue };
-            takers.remove(&place);
-            if takers.is_empty() {
+            if takers.first.0 != place {
+                takers.others.remove(&place);
+            } else if let Some(next) = takers.others.pop_first() {
+                takers.first = next;
+            } else {
                 self.takers.remove(&key);
             }
         }
@@ -122,7 +143,7 @@ impl Demux {
     }
 
     fn first(&self, key: Key) -> Option<u64> {
-        self.takers.get(&key)?.first_key_value().map(|(_, id)| *id)
+        self.takers.get(&key).map(|takers| takers.first.1)
     }
 }
 

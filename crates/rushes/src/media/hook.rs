@@ -105,7 +105,8 @@ impl Drop for OwnThread {
 fn run(receiver: &mut StreamReceiver, hook: &mut FrameHook, stop: &AtomicBool) {
     let mut warned_at: Option<Instant> = None;
     while !stop.load(Relaxed) {
-        match receiver.pull_until(Instant::now() + WAIT_MAX) {
+        let now = Instant::now();
+        match receiver.pull_until(now, now + WAIT_MAX) {
             // The hook for events may have stopped this thread.
             Ok(Pulled::Frame(_)) if stop.load(Relaxed) => {}
             Ok(Pulled::Frame(frame)) => hook(frame),

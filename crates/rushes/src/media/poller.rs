@@ -210,7 +210,7 @@ impl Poller {
     /// [`Error::Net`] if the system refuses to wait. A socket that cannot be read is reported to the function
     /// set with [`StreamReceiver::on_error`], once a second at most, and does not concern other streams.
     pub fn pull(&mut self, timeout: Duration) -> Result<Option<(u64, Frame)>, Error> {
-        let pulled = self.streams.pull(deadline(timeout))?;
+        let pulled = self.streams.pull(deadline(Instant::now(), timeout))?;
         self.forget_gone();
         Ok(pulled.and_then(|(key, frame)| Some((self.streams.source(key)?.token, frame))))
     }

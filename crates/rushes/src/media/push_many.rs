@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes_net::{SendError, SendErrorKind, SendQueue};
-use rushes_proto::RtpTimestamp;
 use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::FrameElements;
+use rushes_proto::{Batch, RtpTimestamp};
 
 use super::sender::StreamSender;
 use crate::error::Error;
@@ -84,6 +84,8 @@ struct Place {
 struct Collected {
     bytes: Vec<u8>,
     lengths: Vec<u16>,
+    /// Where the packets of a frame are written, unless they may be requested again.
+    batch: Batch,
     runs: Vec<(SocketAddr, usize)>,
     /// The frames that the packets are of, and their numbers of packets.
     frames: Vec<(usize, usize)>,
@@ -103,7 +105,7 @@ impl<'a> FramePush<'a> {
 
     /// Returns whether the frame can be collected.
     fn is_collected(&self) -> bool {
-        let outbox = self.stream.attached.outbox();
+        let outbox = &self.stream.outbox;
         self.frame.len() <= FRAME_MAX
             && outbox.destinations().count() == 1
             && outbox.destinations().at(0).is_some_and(Hop::is_direct)
@@ -130,7 +132,7 @@ impl FramePusher {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend(frames.iter().enumerate().map(|(index, push)| {
-            let to = push.stream.attached.outbox().to();
+            let to = push.stream.outbox.to();
             let port = Arc::as_ptr(push.port()).addr();
             Place { port, to, len: push.frame.len(), index }
         }));
@@ -160,7 +162,7 @@ impl FramePusher {
         }
         for push in &mut *frames {
             let attached = &push.stream.attached;
-            attached.outbox().retransmit_requested(attached.port.socket());
+            push.stream.outbox.retransmit_requested(attached.port.socket());
             push.stream.warn_of_refusals();
         }
         failed
@@ -192,11 +194,12 @@ impl Collected {
         let Some(to) = place.to else {
             return push.stream.push_frame(push.frame, push.timestamp);
         };
-        let StreamSender { attached, pacer, .. } = &mut *push.stream;
+        let StreamSender { attached, outbox, span, pacer, .. } = &mut *push.stream;
         let (port, reporter, now) = (&attached.port, &attached.reporter, Instant::now());
-        let entered = reporter.span.enter();
-        reporter.check_frame()?;
-        let outbox = &reporter.outbox;
+        let entered = span.enter();
+        if outbox.cuts_frames() {
+            reporter.check_frame()?;
+        }
         let mut state = outbox.lock();
         if state.sender.has_send_time() {
             drop(state);
@@ -204,6 +207,7 @@ impl Collected {
             return push.stream.push_frame(push.frame, push.timestamp);
         }
         let SendState { sender, batch, retransmissions, .. } = &mut *state;
+        let batch = if retransmissions.is_some() { batch } else { &mut self.batch };
         let capture = CaptureTime::new(attached.ntp(now));
         let elements = FrameElements::default();
         let mut outgoing =

@@ -11,7 +11,7 @@ use rushes_proto::stream::{Event, Receiver};
 
 use super::hook::Hook;
 use crate::error::Error;
-use crate::port::{Inbox, Progress, Wait, earlier};
+use crate::port::{Inbox, Port, Progress, Wait, earlier};
 use crate::reports::{Attached, Rtcp};
 use crate::stats::Statistics;
 
@@ -21,6 +21,10 @@ pub(crate) type EventHook = Box<dyn FnMut(Event) + Send>;
 /// The receiving half of a stream. The thread that pulls a frame reads the socket.
 pub struct StreamReceiver {
     pub(crate) attached: Arc<Attached>,
+    /// These are those of `attached`, without the memory in between: a thread that pulls many streams finds
+    /// none of it in the cache.
+    pub(crate) port: Arc<Port>,
+    pub(crate) inbox: Arc<Inbox>,
     pub(crate) spin: Duration,
     pub(crate) events: Vec<Event>,
     pub(crate) on_event: Option<EventHook>,
@@ -54,15 +58,17 @@ impl StreamReceiver {
     /// # Errors
     /// [`Error::Net`] if the socket fails; lost and refused packets are not errors.
     pub fn pull_frame(&mut self, timeout: Duration) -> Result<Option<Frame>, Error> {
-        let deadline = deadline(timeout);
+        let mut now = Instant::now();
+        let deadline = deadline(now, timeout);
         let mut polls_left = LATE_POLLS;
         while polls_left > 0 {
-            polls_left -= u32::from(Instant::now() >= deadline);
-            match self.pull_until(deadline)? {
+            polls_left -= u32::from(now >= deadline);
+            match self.pull_until(now, deadline)? {
                 Pulled::Frame(frame) => return Ok(Some(frame)),
                 Pulled::Timeout => break,
                 Pulled::Woken => {}
             }
+            now = Instant::now();
         }
         Ok(None)
     }
@@ -81,8 +87,10 @@ impl StreamReceiver {
         frames.clear();
         let mut polls_left = LATE_POLLS;
         while polls_left > 0 {
-            polls_left -= u32::from(Instant::now() >= deadline);
-            let pulled = self.pull(deadline, |receiver| receiver.poll_packed(frames).then_some(()));
+            let now = Instant::now();
+            polls_left -= u32::from(now >= deadline);
+            let pulled =
+                self.pull((now, deadline), |receiver| receiver.poll_packed(frames).then_some(()));
             self.report_events();
             match pulled? {
                 Pulled::Frame(()) | Pulled::Timeout => break,
@@ -95,7 +103,7 @@ impl StreamReceiver {
     /// Stops waiting for missing packets: complete frames can be pulled at once, the others are
     /// dropped and counted. Call it at the end of a reception.
     pub fn flush(&mut self) {
-        self.attached.inbox().lock().flush();
+        self.inbox.lock().flush();
     }
 
     /// Sets a function that is called on the pulling thread as soon as packets are found lost,
@@ -161,12 +169,14 @@ impl StreamReceiver {
         self.attached.statistics()
     }
 
-    /// Waits for the next frame until `deadline`, and passes events to their hook. Returns after
-    /// any event.
-    pub(crate) fn pull_until(&mut self, deadline: Instant) -> Result<Pulled, Error> {
-        let pulled = self.pull(deadline, Receiver::poll_frame);
+    /// Waits from `now` on for the next frame until `deadline`, and passes events to their hook. Returns
+    /// after any event.
+    pub(crate) fn pull_until(&mut self, now: Instant, deadline: Instant) -> Result<Pulled, Error> {
+        let pulled = self.pull((now, deadline), Receiver::poll_frame);
         self.report_events();
-        if let Ok(Pulled::Frame(frame)) = &pulled {
+        if let Ok(Pulled::Frame(frame)) = &pulled
+            && frame.capture_time().is_some()
+        {
             self.note_latency(frame, Instant::now());
         }
         pulled
@@ -175,10 +185,10 @@ impl StreamReceiver {
     /// Returns the next frame without reading the socket, if there is one, and the next timeout; passes
     /// events to their hook.
     pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
-        let Self { attached, events, .. } = self;
+        let (port, inbox) = (&*self.port, &*self.inbox);
         // A socket that fails is reported where it is read next.
-        let _ = read_before_timers(attached, now);
-        let (frame, due) = collect((attached.inbox(), now), Receiver::poll_frame, events);
+        let _ = read_before_timers((port, inbox), now);
+        let (frame, due) = collect((inbox, now), Receiver::poll_frame, &mut self.events);
         if let Some(frame) = &frame {
             self.note_latency(frame, now);
         }
@@ -215,20 +225,20 @@ impl StreamReceiver {
         }
     }
 
-    /// Waits until `poll` returns something, or until `deadline`; events are added to `events`.
+    /// Waits from the first instant on until `poll` returns something, or until the second; events are added
+    /// to `events`.
     fn pull<T>(
         &mut self,
-        deadline: Instant,
+        (mut now, deadline): (Instant, Instant),
         mut poll: impl FnMut(&mut Receiver) -> Option<T>,
     ) -> Result<Pulled<T>, Error> {
-        let Self { attached, events, .. } = self;
-        let (port, inbox) = (&attached.port, attached.inbox());
+        let Self { port, inbox, events, .. } = self;
+        let (port, inbox) = (&**port, &**inbox);
         let mut last = None;
         loop {
             let seen = port.wake_ups();
-            let now = Instant::now();
             port.serve(now);
-            read_before_timers(attached, now)?;
+            read_before_timers((port, inbox), now)?;
             let (frame, due) = collect((inbox, now), &mut poll, events);
             if let Some(frame) = frame {
                 return Ok(Pulled::Frame(frame));
@@ -251,15 +261,15 @@ impl StreamReceiver {
                 return Ok(Pulled::Woken);
             }
             last = Some(progress);
+            now = Instant::now();
         }
     }
 }
 
 /// Reads what has arrived if a timer is due at `now`.
-fn read_before_timers(attached: &Attached, now: Instant) -> Result<(), Error> {
-    let inbox = attached.inbox();
+fn read_before_timers((port, inbox): (&Port, &Inbox), now: Instant) -> Result<(), Error> {
     let is_due = has_due_timer(&inbox.lock(), now);
-    if is_due { attached.port.read_before_timers(inbox) } else { Ok(()) }
+    if is_due { port.read_before_timers(inbox) } else { Ok(()) }
 }
 
 /// Returns whether timers are to be handled at `now`. They wait while finished frames do, as reading does: an
@@ -284,15 +294,15 @@ fn collect<T>(
     (frame, receiver.poll_timeout())
 }
 
-/// Returns the end of `timeout`, at most a year from now.
-pub(super) fn deadline(timeout: Duration) -> Instant {
+/// Returns the end of `timeout`, at most a year from `now`.
+pub(super) fn deadline(now: Instant, timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-    Instant::now() + timeout.min(YEAR)
+    now + timeout.min(YEAR)
 }
 
 impl Drop for StreamReceiver {
     fn drop(&mut self) {
-        self.attached.port.remove(self.attached.inbox());
+        self.port.remove(&self.inbox);
     }
 }
 

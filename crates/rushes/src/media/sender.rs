@@ -8,6 +8,7 @@ use rushes_net::{Counters, SendError, SendQueue};
 use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::{FrameElements, Outgoing, SendStatistics};
 use rushes_proto::{Batch, RtpTimestamp, SLAB_LEN, Ssrc};
+use tracing::Span;
 
 use crate::error::Error;
 use crate::pace::{Pace, Pacing, sleep_until};
@@ -22,6 +23,11 @@ const RATE_INTERVAL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct StreamSender {
     pub(crate) attached: Arc<Attached>,
+    /// That of `attached`, without the memory in between: a thread that pushes many streams finds none of it
+    /// in the cache.
+    pub(crate) outbox: Arc<Outbox>,
+    /// That of `attached`, for the same reason.
+    pub(crate) span: Span,
     pub(crate) pacer: Box<dyn Pace>,
     /// Whether a closed port was logged.
     pub(crate) has_warned: bool,
@@ -97,15 +103,18 @@ impl StreamSender {
         elements: &FrameElements,
     ) -> Result<(), Error> {
         let Attached { port, reporter, .. } = &*self.attached;
-        let entered = reporter.span.enter();
-        reporter.check_frame()?;
-        let (socket, outbox) = (port.socket(), &reporter.outbox);
+        let (socket, outbox) = (port.socket(), &*self.outbox);
+        let entered = self.span.enter();
+        if outbox.cuts_frames() {
+            reporter.check_frame()?;
+        }
         let destinations = outbox.destinations();
         if destinations.first().is_none() {
             return Err(self.without_destination());
         }
         let mut state = outbox.lock();
-        let SendState { sender, batch, queue, retransmissions } = &mut *state;
+        let mut scratch = port.scratch();
+        let (sender, batch, queue, retransmissions) = state.with(scratch.as_deref_mut());
         let capture = CaptureTime::new(self.attached.ntp(captured));
         let percent = usize::from(sender.fec_percent());
         let octets = frame.len() * (100 + percent) / 100;
@@ -141,6 +150,7 @@ impl StreamSender {
         if let Some(rate) = &outbox.rate {
             rate.note_frame(now, octets, captured);
         }
+        drop(scratch);
         let is_first = outbox.note(now, &state.sender, Some(sampled));
         let key_event = state.sender.poll_event();
         drop(state);
@@ -314,7 +324,7 @@ impl StreamSender {
     /// does.
     fn poll_port(&self) {
         let port = &self.attached.port;
-        self.attached.outbox().retransmit_requested(port.socket());
+        self.outbox.retransmit_requested(port.socket());
         port.poll();
     }
 }

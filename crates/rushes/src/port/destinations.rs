@@ -63,7 +63,9 @@ struct Destination {
 /// The destinations of a stream, none to [`DESTINATIONS_MAX`].
 #[derive(Debug, Default)]
 pub(crate) struct Destinations {
-    list: Vec<Destination>,
+    /// Of most streams the only one, not behind a further pointer.
+    first: Option<Destination>,
+    others: Vec<Destination>,
 }
 
 impl Destinations {
@@ -72,20 +74,32 @@ impl Destinations {
         addresses: impl IntoIterator<Item = (SocketAddr, Option<SocketAddr>)>,
     ) -> Self {
         let destination = |(to, reports)| Destination::new(Address::Fixed(to), reports);
-        Self { list: addresses.into_iter().take(DESTINATIONS_MAX).map(destination).collect() }
+        let mut all = addresses.into_iter().take(DESTINATIONS_MAX).map(destination);
+        Self { first: all.next(), others: all.collect() }
     }
 
     /// Takes one destination, whose address may change.
     pub(crate) fn along(path: Arc<Path>) -> Self {
-        Self { list: vec![Destination::new(Address::Along(path), None)] }
+        Self { first: Some(Destination::new(Address::Along(path), None)), others: Vec::new() }
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.list.len()
+        usize::from(self.first.is_some()) + self.others.len()
     }
 
     pub(crate) fn are_several(&self) -> bool {
-        self.list.len() > 1
+        !self.others.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Destination> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn get(&self, place: usize) -> Option<&Destination> {
+        match place.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(place) => self.others.get(place),
+        }
     }
 
     pub(crate) fn first(&self) -> Option<SocketAddr> {
@@ -93,22 +107,22 @@ impl Destinations {
     }
 
     pub(crate) fn at(&self, place: usize) -> Option<Hop> {
-        self.list.get(place)?.hop()
+        self.get(place)?.hop()
     }
 
     pub(crate) fn all(&self) -> Targets {
         let mut all = Targets::default();
-        (0..self.list.len()).for_each(|place| all.add(place));
+        (0..self.count()).for_each(|place| all.add(place));
         all
     }
 
     pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.list.iter().filter_map(Destination::address)
+        self.iter().filter_map(Destination::address)
     }
 
     /// Returns the addresses for RTCP.
     pub(crate) fn reports(&self) -> impl Iterator<Item = SocketAddr> {
-        self.list.iter().filter_map(|it| it.reports)
+        self.iter().filter_map(|it| it.reports)
     }
 
     /// Returns the destination whose receiver sends RTCP from `from`: the one with this address, else
@@ -116,7 +130,7 @@ impl Destinations {
     pub(crate) fn of_reports_from(&self, from: SocketAddr) -> Targets {
         let those = |is_it: &dyn Fn(&Destination) -> bool| {
             let mut targets = Targets::default();
-            let places = self.list.iter().enumerate().filter(|(_, it)| is_it(it));
+            let places = self.iter().enumerate().filter(|(_, it)| is_it(it));
             places.for_each(|(place, _)| targets.add(place));
             targets
         };
@@ -138,17 +152,17 @@ impl Destinations {
         datagrams: usize,
         mut send: impl FnMut(Hop) -> Result<(), SendError>,
     ) -> Result<(), SendError> {
-        if let [only] = &*self.list {
+        if let (Some(only), []) = (&self.first, &*self.others) {
             return only.hop().map_or(Ok(()), send);
         }
         let mut failed: Vec<(&Destination, SendError)> = Vec::new();
-        for destination in &self.list {
+        for destination in self.iter() {
             match destination.hop().map_or(Ok(()), &mut send) {
                 Ok(()) => destination.note_sent(),
                 Err(error) => failed.push((destination, error)),
             }
         }
-        if failed.len() == self.list.len() {
+        if failed.len() == self.count() {
             return failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
         }
         for (destination, error) in failed {
@@ -159,7 +173,7 @@ impl Destinations {
 
     /// Notes that `datagrams` were not sent to one of several destinations.
     pub(crate) fn note_unsent(&self, place: usize, datagrams: usize, error: &SendError) {
-        if let Some(destination) = self.list.get(place).filter(|_| self.are_several()) {
+        if let Some(destination) = self.get(place).filter(|_| self.are_several()) {
             destination.note_unsent(datagrams, error);
         }
     }
@@ -172,7 +186,7 @@ impl Destinations {
                 is_failing: it.is_failing.load(Relaxed),
             })
         };
-        self.list.iter().filter_map(statistics).collect()
+        self.iter().filter_map(statistics).collect()
     }
 }
 

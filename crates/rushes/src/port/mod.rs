@@ -24,11 +24,11 @@ mod watch;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes_net::{SendQueue, UdpSocket, Waker};
-use rushes_proto::SequenceNumber;
+use rushes_proto::{Batch, SequenceNumber};
 
 use self::inbox::Inboxes;
 use self::read::ReadState;
@@ -106,6 +106,7 @@ pub(crate) struct Port {
     reports: Mutex<Reporters>,
     /// For datagrams of RTCP.
     queue: Mutex<SendQueue>,
+    scratch: Mutex<Scratch>,
     /// The time at which the next reports are due, in nanoseconds after `epoch`; written under the lock
     /// of `reports`, which knows it for each stream.
     due: AtomicU64,
@@ -122,6 +123,14 @@ pub(crate) struct Port {
     path: OnceLock<Arc<Path>>,
     #[cfg(any(feature = "webrtc", feature = "zrtp"))]
     side: Mutex<Option<Arc<dyn SideProtocol>>>,
+}
+
+/// Memory for packets on their way to the kernel. All streams of a port use the same, which then stays in the
+/// cache: with many streams, that of the stream itself would not be there.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    pub(crate) batch: Batch,
+    pub(crate) queue: SendQueue,
 }
 
 /// Counts waiting threads, and wake-ups so that no thread misses one.
@@ -148,6 +157,7 @@ impl Port {
             read_state: Mutex::new(ReadState::new(socket.arena(), control_arena)),
             reports: Mutex::default(),
             queue: Mutex::new(socket.send_queue()),
+            scratch: Mutex::new(Scratch { batch: Batch::new(), queue: socket.send_queue() }),
             due: AtomicU64::new(u64::MAX),
             epoch: Instant::now(),
             control,
@@ -183,6 +193,11 @@ impl Port {
 
     pub(crate) fn socket(&self) -> &UdpSocket {
         &self.socket
+    }
+
+    /// Returns the memory for packets that streams share; `None` while another thread sends with it.
+    pub(crate) fn scratch(&self) -> Option<MutexGuard<'_, Scratch>> {
+        self.scratch.try_lock().ok()
     }
 
     pub(crate) fn local_address(&self) -> SocketAddr {

@@ -13,7 +13,7 @@ use rushes_proto::repair::fec::LossRatio;
 use rushes_proto::stream::{SendStatistics, Sender};
 use rushes_proto::{Batch, RtpTimestamp, SequenceNumber, Ssrc};
 
-use super::{Destinations, Retransmissions, Targets};
+use super::{Destinations, Retransmissions, Scratch, Targets};
 use crate::lock::lock;
 use crate::rate::RateShare;
 
@@ -69,6 +69,21 @@ pub(crate) struct SendState {
 }
 
 impl SendState {
+    /// Returns the sender, the memory to send a frame with, and the retransmissions. The memory is that in
+    /// `scratch`, if there is any; packets that may be requested again lie in the stream's own.
+    pub(crate) fn with<'s>(
+        &'s mut self,
+        scratch: Option<&'s mut Scratch>,
+    ) -> (&'s mut Sender, &'s mut Batch, &'s mut SendQueue, &'s mut Option<Retransmissions>) {
+        let Self { sender, batch, queue, retransmissions } = self;
+        let (batch, queue) = match scratch {
+            None => (batch, queue),
+            Some(scratch) if retransmissions.is_some() => (batch, &mut scratch.queue),
+            Some(scratch) => (&mut scratch.batch, &mut scratch.queue),
+        };
+        (sender, batch, queue, retransmissions)
+    }
+
     /// Sends the batch to every destination.
     pub(crate) fn send(
         socket: &UdpSocket,

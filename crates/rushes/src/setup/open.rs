@@ -397,10 +397,16 @@ impl StreamBuilder {
             keep_alive: self.control.keep_alive,
         };
         let reporter = Reporter::new(inbox, outbox, participant, config);
-        let attached = Arc::new(Attached::new(port, reporter, self.session.context.wall_clock()));
-        let sender = StreamSender { attached: attached.clone(), pacer, has_warned: false };
+        let (inbox, outbox) = (reporter.inbox.clone(), reporter.outbox.clone());
+        let span = reporter.span.clone();
+        let clock = self.session.context.wall_clock();
+        let attached = Arc::new(Attached::new(port.clone(), reporter, clock));
+        let sender =
+            StreamSender { attached: attached.clone(), outbox, span, pacer, has_warned: false };
         let receiver = StreamReceiver {
             attached,
+            port,
+            inbox,
             spin: self.spin,
             events: Vec::new(),
             on_event: None,
