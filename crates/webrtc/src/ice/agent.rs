@@ -69,9 +69,9 @@ pub struct Agent {
     tie_breaker: u64,
     /// The time of the last call that had one.
     now: Instant,
-    /// When `is` last had time to do something.
-    stepped: Instant,
-    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
+    /// No check is sent before this time.
+    paced: Instant,
+    /// Whether a request has arrived since `is` last had time: it looks at a nomination only then.
     is_nudged: bool,
     hosts: Vec<SocketAddr>,
     /// Our candidates that the peer should know.
@@ -102,7 +102,7 @@ impl Agent {
             credentials: config.credentials,
             tie_breaker,
             now,
-            stepped: now,
+            paced: now,
             is_nudged: false,
             hosts: Vec::new(),
             locals: Vec::new(),
@@ -292,6 +292,8 @@ fn make(
     inner.set_control_tie_breaker(tie_breaker);
     inner.set_max_candidate_pairs(MAX_PAIRS);
     inner.set_max_stun_rto(CHECK_INTERVAL);
+    // The agent paces the checks itself: `is` would let the first one wait, too.
+    inner.set_timing_advance(Duration::ZERO);
     inner
 }
 
