@@ -364,6 +364,17 @@ fn a_controlled_agent_needs_no_time_beyond_its_round_trips() {
 }
 
 #[test]
+fn a_pace_that_both_ends_agree_on_shortens_the_nomination() {
+    let mut world = near([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    // No pace below 5 ms is allowed.
+    world.ends.iter_mut().for_each(|end| end.agent.set_pacing(Duration::ZERO));
+    world.introduce();
+    assert!(world.run(SECOND, |world| world.ends[1].agent.is_connected()));
+    // A round trip, and the way of the nomination.
+    assert!(world.now <= 35 * MS, "{:?}", world.now);
+}
+
+#[test]
 fn a_nomination_that_follows_the_first_answer_is_taken_at_once() {
     let mut world = near([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
     world.introduce();

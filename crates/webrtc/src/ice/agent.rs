@@ -44,6 +44,13 @@ const MAX_USER_NAME: usize = 128;
 /// The most datagrams that wait for [`Agent::poll_datagram`].
 const MAX_OUTBOX: usize = 256;
 
+/// The time between two checks of which the ends have not agreed on another (RFC 8445 section 14.2).
+pub const PACING: Duration = Duration::from_millis(50);
+
+/// The limits of what they may agree on: RFC 8445 forbids less.
+const MIN_PACING: Duration = Duration::from_millis(5);
+const MAX_PACING: Duration = Duration::from_millis(500);
+
 /// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
 const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 
@@ -54,7 +61,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// [`next_timeout`](Self::next_timeout).
 ///
 /// **Limits.** 16 host candidates, 8 STUN servers, a TURN server with 100 channels, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
-/// that only requests have made known. At most one check is sent each 50 ms (RFC 8445 section 14.2), whatever
+/// that only requests have made known. At most one check is sent each 50 ms, or as agreed on (RFC 8445 section 14.2), whatever
 /// arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
 /// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
 /// A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
@@ -69,6 +76,8 @@ pub struct Agent {
     tie_breaker: u64,
     /// The time of the last call that had one.
     now: Instant,
+    /// The time between two checks, `Ta`.
+    pacing: Duration,
     /// No check is sent before this time.
     paced: Instant,
     /// Whether a request has arrived since `is` last had time: it looks at a nomination only then.
@@ -102,6 +111,7 @@ impl Agent {
             credentials: config.credentials,
             tie_breaker,
             now,
+            pacing: PACING,
             paced: now,
             is_nudged: false,
             hosts: Vec::new(),
@@ -213,6 +223,13 @@ impl Agent {
     /// The peer has no further candidates (RFC 8838 section 13, RFC 8840 section 4.3).
     pub fn end_of_candidates(&mut self) {
         self.peer.has_all_candidates = true;
+    }
+
+    /// Sets the time between two checks that both ends have agreed on: the higher of those that they propose, of which
+    /// one is 50 ms if it is not said (RFC 8445 section 14.2). Less than 5 ms counts as that, and more than 500 ms as
+    /// that: no peer is to stop the search for a path.
+    pub fn set_pacing(&mut self, pacing: Duration) {
+        self.pacing = pacing.clamp(MIN_PACING, MAX_PACING);
     }
 
     /// Returns whether we nominate; a conflict may have changed it.

@@ -7,9 +7,6 @@ use super::super::paths::{CONSENT, Path};
 use super::super::turn::Client;
 use super::Agent;
 
-/// The least time between two checks, `Ta` (RFC 8445 section 14.2).
-const PACE: Duration = Duration::from_millis(50);
-
 /// How long an agent without a pair waits before it fails (RFC 8863 section 4).
 const PATIENCE: Duration = Duration::from_millis(39_500);
 
@@ -137,7 +134,7 @@ impl Agent {
 
     /// A check leaves: the next one waits.
     pub(super) fn pace(&mut self) {
-        self.paced = self.now + PACE;
+        self.paced = self.now + self.pacing;
     }
 
     /// Returns when a path was last answered on.
