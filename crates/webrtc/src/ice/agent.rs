@@ -80,6 +80,9 @@ pub struct Agent {
     pacing: Duration,
     /// No check is sent before this time.
     paced: Instant,
+    /// Until then a controlled agent leaves the first check to the peer. A peer that is answered first knows that the
+    /// pair works when ours arrives, and some nominate only then, or at the next of their own intervals.
+    held: Option<Instant>,
     /// Whether a request has arrived since `is` last had time: it looks at a nomination only then.
     is_nudged: bool,
     hosts: Vec<SocketAddr>,
@@ -113,6 +116,7 @@ impl Agent {
             now,
             pacing: PACING,
             paced: now,
+            held: None,
             is_nudged: false,
             hosts: Vec::new(),
             locals: Vec::new(),
@@ -183,6 +187,8 @@ impl Agent {
         Self::check_user_names(&self.credentials, remote)?;
         self.now = now;
         self.inner.set_remote_credentials(creds(remote));
+        let is_heard = self.inner.controlling() || self.peer.early > 0;
+        self.held = (!is_heard).then(|| now + self.pacing);
         self.watch.wait(now);
         Ok(())
     }

@@ -80,7 +80,7 @@ impl Agent {
             return None;
         }
         self.statistics.requests_received += 1;
-        self.is_nudged = true;
+        (self.is_nudged, self.held) = (true, None);
         self.peer.early += usize::from(is_early);
         if binding.is_nomination() && !self.inner.controlling() {
             self.nominated(path);

@@ -129,7 +129,7 @@ impl Agent {
     fn step(&mut self) -> Option<Instant> {
         self.inner.remote_credentials()?;
         let due = if self.is_nudged { self.now } else { self.inner.poll_timeout()? };
-        Some(due.max(self.paced))
+        Some(due.max(self.paced).max(self.held.unwrap_or(self.paced)))
     }
 
     /// A check leaves: the next one waits.
