@@ -23,8 +23,8 @@ use crate::setup::{Recovery, StreamBuilder, random_ssrc_except};
 const PROFILES: [[u8; 3]; 3] = [[0x42, 0xe0, 0x34], [0x4d, 0x00, 0x34], [0x64, 0x00, 0x34]];
 /// Constrained baseline at level 3.1, which every peer has (RFC 7742 section 6.2).
 const BASELINE: [u8; 3] = [0x42, 0xe0, 0x1f];
-/// The time between two checks of ICE that this end proposes: with a peer that proposes no less, a path is found in tens
-/// of milliseconds.
+/// The time between two checks of ICE that this end proposes. With a peer that proposes no more, a path is found in
+/// tens of milliseconds.
 pub(super) const PACING: Duration = Duration::from_millis(10);
 /// Payload types for formats beyond the first of a codec, the last ones first.
 const DYNAMIC: std::ops::RangeInclusive<u8> = 96..=127;

@@ -61,8 +61,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// [`next_timeout`](Self::next_timeout).
 ///
 /// **Limits.** 16 host candidates, 8 STUN servers, a TURN server with 100 channels, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
-/// that only requests have made known. At most one check is sent each 50 ms, or as agreed on (RFC 8445 section 14.2), whatever
-/// arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
+/// that only requests have made known. At most one check is sent each 50 ms, or [as agreed on](Self::set_pacing)
+/// (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
 /// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
 /// A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
 /// lead its media elsewhere by copies of them.

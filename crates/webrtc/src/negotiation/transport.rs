@@ -181,8 +181,8 @@ pub(super) fn describe(
     }
 }
 
-/// Appends how the peer recognises this end. Refused media has it, too: RFC 9429 section 5.3.1 does not ask for that, but
-/// GStreamer refuses an answer otherwise.
+/// Appends how the peer recognises this end. Refused media has it, too: RFC 9429 section 5.3.1 does not ask for that,
+/// but GStreamer refuses an answer otherwise.
 pub(super) fn describe_identity(local: &LocalSession, setup: &'static str, media: &mut Media) {
     let mut put = |name: &str, value: &str| media.attributes.push(Attribute::new(name, value));
     if let Some(ice) = &local.ice {
