@@ -1,6 +1,6 @@
 //! Restarts of ICE over HTTP, when a server of WHIP or WHEP no longer answers on the path.
 
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use crate::progress::note;
 const SILENCE: Duration = Duration::from_secs(10);
 /// Interval between looks at the path, and between restarts.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// Interval between looks for addresses of this end that servers have told since a restart.
+const LATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of restarts while the server does not answer.
 const ATTEMPTS_MAX: u32 = 12;
 
@@ -28,9 +30,7 @@ impl Restarts {
         let (stop, stopped) = sync_channel::<()>(0);
         let run = move || {
             let mut attempts = 0;
-            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout)
-                && connection.ended().is_none()
-            {
+            while wait(&stopped, &connection, &mut session) {
                 let is_silent = connection.silence().is_none_or(|silence| silence >= SILENCE);
                 match (is_silent, attempts) {
                     (false, 0) | (true, ATTEMPTS_MAX) => continue,
@@ -55,6 +55,24 @@ impl Restarts {
         thread.spawn(run).context("cannot start a thread")?;
         Ok(Self { _stop: stop })
     }
+}
+
+/// Waits for the next look at the path, and sends late addresses meanwhile. Returns `false` at the end.
+fn wait(stopped: &Receiver<()>, connection: &PeerHandle, session: &mut Session) -> bool {
+    for _ in 0..INTERVAL.as_millis() / LATE_INTERVAL.as_millis() {
+        if stopped.recv_timeout(LATE_INTERVAL) != Err(RecvTimeoutError::Timeout)
+            || connection.ended().is_some()
+        {
+            return false;
+        }
+        if let Some(late) = connection.late_candidates()
+            && let Err(error) = session.patch(&late)
+        {
+            // The server may find the address itself, when it is reached from there.
+            tracing::debug!(%error, "the server does not take an address");
+        }
+    }
+    true
 }
 
 /// Restarts ICE. Fails if it is of no use to try again.

@@ -2,6 +2,7 @@
 #![cfg(feature = "webrtc")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -195,4 +196,58 @@ fn a_restart_needs_a_connection() {
     assert_eq!(handle.silence(), None);
     drop(alice);
     assert!(matches!(handle.offer_restart(), Err(Error::Peer(PeerError::Closed))));
+}
+
+/// Starts a STUN server that sees each request come from another address of loopback; returns its own.
+fn fickle_server() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut octets = [0; 1500];
+        for number in 2..=254_u8 {
+            let Ok((_, from)) = socket.recv_from(&mut octets) else { return };
+            let mut answer = vec![1, 1, 0, 12];
+            answer.extend(&octets[4..20]);
+            // XOR-MAPPED-ADDRESS: 127.0.0.NUMBER, port 9.
+            answer.extend([0, 0x20, 0, 8, 0, 1, 0x21, 0x1b]);
+            answer.extend([127 ^ 0x21, 0x12, 0xa4, number ^ 0x42]);
+            socket.send_to(&answer, from).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn addresses_that_a_server_tells_after_a_restart_are_sent_on() {
+    let alice = Context::new().peer().local_address("127.0.0.1").unwrap();
+    let mut alice = alice.stun_server(fickle_server()).open().unwrap();
+    alice.add(alice.stream(Codec::H264), Direction::SendRecv);
+    let mut bob = peer();
+    let answer = bob.answer(&alice.offer().unwrap()).unwrap();
+    alice.set_answer(&answer).unwrap();
+    let bob = thread::spawn(move || End::connected(bob));
+    let mut alice = End::connected(alice);
+    let other = bob.join().unwrap();
+    let (bob, handle) = (other.peer.handle(), alice.peer.handle());
+    assert_eq!(handle.late_candidates(), None, "the offer has all of them");
+    let offer = handle.offer_restart().unwrap();
+    assert_eq!(handle.late_candidates(), None, "an offer may be refused");
+    handle.set_restart_answer(&bob.handle_fragment(&offer).unwrap().unwrap()).unwrap();
+    let deadline = Instant::now() + TIME;
+    let late = loop {
+        alice.stream.stream.sender().wait_until(Instant::now() + SLICE).unwrap();
+        match handle.late_candidates() {
+            Some(late) => break late,
+            None => assert!(Instant::now() < deadline),
+        }
+    };
+    let line =
+        |text: &str, name: &str| text.lines().find(|it| it.starts_with(name)).unwrap().to_owned();
+    for name in ["a=ice-ufrag:", "a=ice-pwd:", "a=mid:"] {
+        assert_eq!(line(&late, name), line(&offer, name));
+    }
+    let candidates: Vec<_> = late.lines().filter(|it| it.starts_with("a=candidate:")).collect();
+    let is_reflexive = candidates[0].contains(" typ srflx ");
+    assert!(candidates.len() == 1 && is_reflexive && !offer.contains(candidates[0]), "{late}");
+    assert_eq!(bob.handle_fragment(&late).unwrap(), None, "it is no restart");
 }

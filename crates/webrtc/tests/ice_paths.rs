@@ -341,3 +341,88 @@ fn a_lite_agent_answers_and_is_selected_and_notices_the_end() {
     world.run(35 * SECOND, |_| false);
     assert!(world.ends.iter().all(|end| end.has(&Event::Disconnected)));
 }
+
+/// Two ends of these addresses with 10 ms between them; the second knows none of the first's.
+fn near(hosts: [&[&str]; 2]) -> World {
+    let epoch = epoch();
+    let [first, second] = hosts;
+    let ends = [End::new(config(0), first, epoch), End::new(config(1), second, epoch)];
+    let path = Path { delay: 10 * MS, ..Path::default() };
+    World::new(ends, epoch, Conditions::both(path), 1)
+}
+
+#[test]
+fn a_controlled_agent_needs_no_time_beyond_its_round_trips() {
+    let mut world = near([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    // Offer and answer take a while, after which nothing waits.
+    assert!(!world.run(20 * MS, World::is_connected));
+    world.introduce();
+    let is_selected = |world: &World| world.ends[1].agent.is_connected();
+    assert!(world.run(SECOND, is_selected));
+    // One round trip, after which the nomination waits for the pace of 50 ms, and its way.
+    assert_eq!(world.now, 80 * MS);
+}
+
+#[test]
+fn a_pace_that_both_ends_agree_on_shortens_the_nomination() {
+    let mut world = near([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    // No pace below 5 ms is allowed.
+    world.ends.iter_mut().for_each(|end| end.agent.set_pacing(Duration::ZERO));
+    world.introduce();
+    assert!(world.run(SECOND, |world| world.ends[1].agent.is_connected()));
+    // A round trip, and the way of the nomination.
+    assert!(world.now <= 35 * MS, "{:?}", world.now);
+}
+
+#[test]
+fn a_nomination_that_follows_the_first_answer_is_taken_at_once() {
+    let mut world = near([&["198.51.100.1:1000"], &["203.0.113.1:2000"]]);
+    world.introduce();
+    let is_answered = |world: &World| world.ends[1].agent.statistics().responses_received > 0;
+    assert!(world.run(SECOND, is_answered));
+    let sent = world.ends[1].agent.statistics().requests_sent;
+    let is_selected = |world: &World| world.ends[1].agent.is_connected();
+    assert!(!is_selected(&world) && world.run(SECOND, is_selected));
+    assert_eq!(world.ends[1].agent.statistics().requests_sent, sent, "without another check");
+}
+
+#[test]
+fn a_nominated_pair_is_checked_before_all_others() {
+    let second: Vec<String> = (1..=16).map(|n| format!("203.0.113.{n}:2000")).collect();
+    let second: Vec<&str> = second.iter().map(String::as_str).collect();
+    let mut world = near([&["198.51.100.1:1000"], &second]);
+    // Only the last pair passes, and the controlling end knows no other.
+    world.passes = |from, to| [from, to].contains(&address("203.0.113.16:2000"));
+    world.ends[1].is_signalled = false;
+    world.introduce();
+    let now = world.instant();
+    let last = "1 1 udp 2130706431 203.0.113.16 2000 typ host".parse().unwrap();
+    world.ends[0].agent.add_remote(&last, now).unwrap();
+    assert!(world.run(SECOND, |world| world.ends[1].agent.is_connected()));
+    // The others would take 750 ms.
+    assert!(world.now <= 150 * MS, "{:?}", world.now);
+}
+
+#[test]
+fn checks_are_never_closer_than_their_pace() {
+    let hosts = ["198.51.100.1:1000", "198.51.100.2:1000", "198.51.100.3:1000"];
+    for seed in 0..10 {
+        let ends = near([&hosts, &["203.0.113.1:2000", "203.0.113.2:2000"]]).ends;
+        let mut world = World::new(ends, epoch(), Conditions::random(seed), seed);
+        world.introduce();
+        let (mut sent, mut last) = ([0; 2], [None; 2]);
+        for ms in 0..5_000_u64 {
+            world.run(MS, |_| false);
+            for (n, end) in world.ends.iter().enumerate() {
+                let so_far = end.agent.statistics().requests_sent;
+                if so_far == sent[n] {
+                    continue;
+                }
+                assert_eq!(so_far, sent[n] + 1, "seed {seed} at {ms} ms");
+                assert!(last[n].is_none_or(|last| ms - last >= 49), "seed {seed} at {ms} ms");
+                (sent[n], last[n]) = (so_far, Some(ms));
+            }
+        }
+        assert!(sent.iter().all(|sent| *sent > 3), "{sent:?}");
+    }
+}

@@ -618,3 +618,39 @@ fn media_that_an_answer_refuses_and_leaves_in_the_group_has_no_transport() {
     assert_eq!(outcomes(&negotiated), expected);
     assert!(negotiated.remote.ice.is_some());
 }
+
+#[test]
+fn the_time_between_checks_is_proposed_and_read() {
+    use std::time::Duration;
+    let mut local = publisher();
+    assert!(!offer(&local).unwrap().write().contains("ice-pacing"));
+    local.ice.as_mut().unwrap().pacing = Some(Duration::from_millis(10));
+    let offered = offer(&local).unwrap().write();
+    assert!(offered.contains("a=ice-pacing:10\r\n"), "{offered}");
+    let pacing = |offer: &str| {
+        let (_, agreed) = answer(&receiver(), &read(offer).unwrap()).unwrap();
+        agreed.remote.ice.unwrap().pacing
+    };
+    assert_eq!(pacing(&offered), Some(Duration::from_millis(10)));
+    for bad in ["", "-1", "+1", "1 0", "ten", "12345678901", "99999999999999999999999"] {
+        assert_eq!(pacing(&offered.replace("ice-pacing:10", &format!("ice-pacing:{bad}"))), None);
+    }
+    assert_eq!(
+        pacing(&offered.replace("ice-pacing:10", "ice-pacing:9999999999")),
+        Some(Duration::from_millis(9_999_999_999))
+    );
+}
+
+#[test]
+fn refused_media_has_the_transport_but_no_port_and_no_part_in_the_group() {
+    let silent = session(vec![video_of(Direction::RecvOnly, vec![h264(96, None)])]);
+    let (answer, _) = answer(&silent, &offer(&publisher()).unwrap()).unwrap();
+    assert_eq!(answer.attribute("group"), Some("BUNDLE 1"));
+    let [sound, video] = &answer.media[..] else { panic!("{answer:?}") };
+    assert_eq!((sound.port, video.port), (0, 5004));
+    for name in ["ice-ufrag", "ice-pwd", "fingerprint", "setup"] {
+        assert!(sound.attribute(name).is_some(), "GStreamer refuses an answer without {name}");
+        assert_eq!(sound.attribute(name), video.attribute(name));
+    }
+    assert_eq!(sound.attribute("candidate"), None);
+}

@@ -13,6 +13,9 @@ use super::file::{ivf, obu};
 use super::{Evidence, FileKind, MediaFormat, blocks, follows};
 
 const ENCODING: &str = "AV1";
+/// Level 3.1, which an absent `level-idx` means. Descriptions name no lower one: it is the highest of a stream, and some
+/// receivers refuse what is below their own.
+const LEVEL: u8 = 5;
 
 pub(super) static FORMAT: MediaFormat = MediaFormat {
     name: "av1",
@@ -22,7 +25,8 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
     payload: |_| Arc::new(Av1::default()),
     describe: |_, frame| {
         let parameters = SequenceHeader::of_temporal_unit(frame).map_or_else(String::new, |it| {
-            format!("profile={}; level-idx={}; tier={}", it.profile, it.level_idx, it.tier)
+            let level = it.level_idx.max(LEVEL);
+            format!("profile={}; level-idx={level}; tier={}", it.profile, it.tier)
         });
         Encoding::Other { name: ENCODING.to_owned(), parameters }
     },

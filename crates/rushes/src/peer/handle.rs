@@ -69,11 +69,21 @@ impl PeerHandle {
         let own = Credentials::from_random(&random()?);
         let mut fragment = self.transport.offer_restart(own.clone())?;
         self.transport.add_local_addresses(Instant::now());
+        let candidates = self.transport.local_candidates();
+        self.transport.note_told(&candidates);
         if let Some(media) = fragment.media.first_mut() {
-            let candidates = self.transport.local_candidates().into_iter();
+            let candidates = candidates.into_iter();
             media.candidates = candidates.map(|it| it.with_ufrag(&own).to_string()).collect();
         }
         Ok(write(fragment, &own))
+    }
+
+    /// Returns the addresses of this end that STUN and TURN servers have told since the last
+    /// [restart](Self::offer_restart), each once, as a fragment that WHIP and WHEP carry in a PATCH (RFC 9725 section
+    /// 4.3.2). `None` if there are none, which may change as long as the servers have not answered.
+    pub fn late_candidates(&self) -> Option<String> {
+        let (fragment, own) = self.transport.late_candidates()?;
+        Some(write(fragment, &own))
     }
 
     /// Takes the peer's answer to [`offer_restart`](Self::offer_restart): both ends look for a path with the new

@@ -312,6 +312,7 @@ impl Peer {
         let is_controlling = !self.settings.is_lite && (has_offered || remote.is_lite);
         let begun = self.transport.with_agent(now, |agent| {
             agent.set_controlling(is_controlling);
+            agent.set_pacing(local::PACING.max(remote.pacing.unwrap_or(ice::PACING)));
             agent.set_remote_credentials(&credentials, now)?;
             for candidate in remote.candidates.iter().filter_map(|text| text.parse().ok()) {
                 // The limit of candidates leaves further ones out.

@@ -55,6 +55,8 @@ struct Inner {
     offered: Option<Credentials>,
     /// What fragments of ours have in common with our description.
     described: Fragment,
+    /// Our addresses that the peer has learned with the last restart that this end has offered.
+    told: Option<Vec<SocketAddr>>,
     /// What the DTLS handshake will need; `None` once it has begun or before the peer is known.
     handshake: Option<dtls::Config>,
     dtls: Option<Association>,
@@ -121,6 +123,7 @@ impl Transport {
             remote: None,
             offered: None,
             described: Fragment::default(),
+            told: None,
             handshake: None,
             dtls: None,
             keys: None,
@@ -207,6 +210,29 @@ impl Transport {
         drop(inner);
         self.wake_reader();
         Ok(())
+    }
+
+    /// Notes which addresses a restart that this end offers has told the peer.
+    pub(super) fn note_told(&self, candidates: &[ice::Candidate]) {
+        self.lock().told = Some(addresses(candidates));
+    }
+
+    /// Returns our credentials and the candidates that were found since the last restart of this end, each once, with
+    /// what fragments have in common. `None` if there are none, and while a restart is not answered.
+    pub(super) fn late_candidates(&self) -> Option<(Fragment, Credentials)> {
+        let mut inner = self.lock();
+        let Inner { agent, told, offered, ended, described, .. } = &mut *inner;
+        let told = told.as_mut().filter(|_| offered.is_none() && ended.is_none())?;
+        let candidates = agent.local_candidates();
+        let late = candidates.iter().filter(|it| !told.contains(&it.address()));
+        let late: Vec<_> = late.map(ToString::to_string).collect();
+        *told = addresses(candidates);
+        if late.is_empty() {
+            return None;
+        }
+        let mut fragment = described.clone();
+        fragment.media.first_mut()?.candidates = late;
+        Some((fragment, agent.credentials().clone()))
     }
 
     /// Tells the agent of addresses that this machine has got since.
@@ -425,6 +451,11 @@ impl Inner {
         }
         earlier(self.agent.next_timeout(), self.dtls.as_ref().and_then(Association::next_timeout))
     }
+}
+
+/// Returns the addresses of candidates.
+fn addresses(candidates: &[ice::Candidate]) -> Vec<SocketAddr> {
+    candidates.iter().map(ice::Candidate::address).collect()
 }
 
 impl fmt::Debug for Transport {

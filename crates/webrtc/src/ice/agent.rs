@@ -44,6 +44,13 @@ const MAX_USER_NAME: usize = 128;
 /// The most datagrams that wait for [`Agent::poll_datagram`].
 const MAX_OUTBOX: usize = 256;
 
+/// The time between two checks of which the ends have not agreed on another (RFC 8445 section 14.2).
+pub const PACING: Duration = Duration::from_millis(50);
+
+/// The limits of what they may agree on: RFC 8445 forbids less.
+const MIN_PACING: Duration = Duration::from_millis(5);
+const MAX_PACING: Duration = Duration::from_millis(500);
+
 /// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
 const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 
@@ -54,8 +61,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// [`next_timeout`](Self::next_timeout).
 ///
 /// **Limits.** 16 host candidates, 8 STUN servers, a TURN server with 100 channels, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
-/// that only requests have made known. At most one check is sent each 50 ms (RFC 8445 section 14.2), whatever
-/// arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
+/// that only requests have made known. At most one check is sent each 50 ms, or [as agreed on](Self::set_pacing)
+/// (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
 /// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
 /// A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
 /// lead its media elsewhere by copies of them.
@@ -69,9 +76,14 @@ pub struct Agent {
     tie_breaker: u64,
     /// The time of the last call that had one.
     now: Instant,
-    /// When `is` last had time to do something.
-    stepped: Instant,
-    /// Whether a request has arrived since: `is` looks at a nomination only when it has time.
+    /// The time between two checks, `Ta`.
+    pacing: Duration,
+    /// No check is sent before this time.
+    paced: Instant,
+    /// Until then a controlled agent leaves the first check to the peer. A peer that is answered first knows that the
+    /// pair works when ours arrives, and some nominate only then, or at the next of their own intervals.
+    held: Option<Instant>,
+    /// Whether a request has arrived since `is` last had time: it looks at a nomination only then.
     is_nudged: bool,
     hosts: Vec<SocketAddr>,
     /// Our candidates that the peer should know.
@@ -102,7 +114,9 @@ impl Agent {
             credentials: config.credentials,
             tie_breaker,
             now,
-            stepped: now,
+            pacing: PACING,
+            paced: now,
+            held: None,
             is_nudged: false,
             hosts: Vec::new(),
             locals: Vec::new(),
@@ -173,6 +187,8 @@ impl Agent {
         Self::check_user_names(&self.credentials, remote)?;
         self.now = now;
         self.inner.set_remote_credentials(creds(remote));
+        let is_heard = self.inner.controlling() || self.peer.early > 0;
+        self.held = (!is_heard).then(|| now + self.pacing);
         self.watch.wait(now);
         Ok(())
     }
@@ -213,6 +229,13 @@ impl Agent {
     /// The peer has no further candidates (RFC 8838 section 13, RFC 8840 section 4.3).
     pub fn end_of_candidates(&mut self) {
         self.peer.has_all_candidates = true;
+    }
+
+    /// Sets the time between two checks that both ends have agreed on: the higher of those that they propose, of which
+    /// one is 50 ms if it is not said (RFC 8445 section 14.2). Less than 5 ms counts as that, and more than 500 ms as
+    /// that: no peer is to stop the search for a path.
+    pub fn set_pacing(&mut self, pacing: Duration) {
+        self.pacing = pacing.clamp(MIN_PACING, MAX_PACING);
     }
 
     /// Returns whether we nominate; a conflict may have changed it.
@@ -292,6 +315,8 @@ fn make(
     inner.set_control_tie_breaker(tie_breaker);
     inner.set_max_candidate_pairs(MAX_PAIRS);
     inner.set_max_stun_rto(CHECK_INTERVAL);
+    // The agent paces the checks itself: `is` would let the first one wait, too.
+    inner.set_timing_advance(Duration::ZERO);
     inner
 }
 

@@ -11,6 +11,7 @@ use super::stun::TransactionId;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most checks that are kept: those of 30 seconds, at one each 50 ms (RFC 8445 section 14.2), and spare.
+/// If they are agreed to be closer, later answers to the oldest do not count.
 const MAX_CHECKS: usize = 1024;
 
 /// A check that was sent.

@@ -31,7 +31,7 @@ mod paths;
 mod stun;
 mod turn;
 
-pub use agent::{Agent, Relayed};
+pub use agent::{Agent, PACING, Relayed};
 pub use candidate::{Candidate, CandidateError, CandidateKind};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::AgentError;

@@ -21,6 +21,7 @@ pub(super) const USERNAME: u16 = 0x0006;
 pub(super) const MESSAGE_INTEGRITY: u16 = 0x0008;
 const ERROR_CODE: u16 = 0x0009;
 const XOR_MAPPED_ADDRESS: u16 = 0x0020;
+const USE_CANDIDATE: u16 = 0x0025;
 
 /// The method Binding (section 18.2), without the bits of the class.
 const BINDING: u16 = 0x0001;
@@ -122,6 +123,11 @@ impl<'d> Message<'d> {
     pub(super) fn ufrags(&self) -> Option<(&'d str, &'d str)> {
         let name = std::str::from_utf8(self.find(USERNAME)?).ok()?;
         name.split_once(':').filter(|(local, remote)| !local.is_empty() && !remote.is_empty())
+    }
+
+    /// Returns whether a check nominates its pair (RFC 8445 section 7.1.2).
+    pub(super) fn is_nomination(&self) -> bool {
+        self.find(USE_CANDIDATE).is_some()
     }
 
     /// Returns the address that the sender of a response saw (section 14.2).

@@ -73,6 +73,9 @@ pub struct RemoteIce {
     pub end_of_candidates: bool,
     /// `a=ice-options:trickle`: the peer understands later candidates.
     pub trickle: bool,
+    /// `a=ice-pacing`: the time between two checks that the peer proposes. `None` means 50 ms; the higher value of both
+    /// ends counts (RFC 8839 section 5.5).
+    pub pacing: Option<Duration>,
 }
 
 /// One `m=` line.

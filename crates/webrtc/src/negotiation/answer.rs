@@ -315,6 +315,7 @@ impl Writer<'_> {
         if media.formats.is_empty() {
             media.unmapped.extend(offered.unmapped.first());
         }
+        transport::describe_identity(self.local, self.setup(), &mut media);
         media
     }
 
@@ -330,11 +331,14 @@ impl Writer<'_> {
     }
 
     fn write_transport(&self, index: usize, media: &mut Media) {
-        let setup = match self.role {
+        transport::describe(self.local, self.setup(), index == self.plan.tagged, media);
+    }
+
+    fn setup(&self) -> &'static str {
+        match self.role {
             DtlsRole::Client => "active",
             DtlsRole::Server => "passive",
-        };
-        transport::describe(self.local, setup, index == self.plan.tagged, media);
+        }
     }
 }
 

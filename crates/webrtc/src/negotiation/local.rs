@@ -66,6 +66,9 @@ pub struct LocalIce {
     pub is_lite: bool,
     /// Whether candidates follow by trickle; otherwise `a=end-of-candidates` is written.
     pub trickles: bool,
+    /// `a=ice-pacing`: the time between two checks that we propose, in whole milliseconds. `None`, as of a lite end,
+    /// means 50 ms.
+    pub pacing: Option<Duration>,
 }
 
 /// The DTLS role of an end (RFC 8842 section 5).

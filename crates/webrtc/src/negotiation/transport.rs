@@ -1,6 +1,7 @@
 //! The transport in a description: ICE, DTLS, addresses (RFC 8839, RFC 8842).
 
 use core::net::SocketAddr;
+use core::time::Duration;
 
 use rushes_proto::sdp::{Address, Attribute, Bandwidth, Description, Media, RtcpPort};
 
@@ -67,7 +68,15 @@ fn ice(description: &Description, media: &Media) -> Option<RemoteIce> {
         candidates: candidates.map(str::to_owned).collect(),
         end_of_candidates: !both("end-of-candidates").is_empty(),
         trickle: options.any(|option| option == "trickle"),
+        pacing: pacing(description),
     })
+}
+
+/// Returns the value of `a=ice-pacing`, which has at most ten digits (RFC 8839 section 5.5).
+fn pacing(description: &Description) -> Option<Duration> {
+    let text = description.attribute("ice-pacing")?;
+    let is_number = (1..=10).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number).map(Duration::from_millis)
 }
 
 /// Returns whether a candidate is of component 1. Those of component 2 are for RTCP on a port of its own
@@ -131,6 +140,9 @@ pub(super) fn describe_session(
     if ice.is_lite {
         attributes.push(Attribute::new("ice-lite", ""));
     }
+    if let Some(pacing) = ice.pacing {
+        attributes.push(Attribute::new("ice-pacing", pacing.as_millis().to_string()));
+    }
     if with_options {
         attributes.push(Attribute::new("ice-options", ICE_OPTIONS.join(" ")));
     }
@@ -158,13 +170,8 @@ pub(super) fn describe(
     media.address = Some(Address::Ip(local.address.ip()));
     media.port = local.address.port();
     media.rtcp = RtcpPort::Mux;
+    describe_identity(local, setup, media);
     let mut put = |name: &str, value: &str| media.attributes.push(Attribute::new(name, value));
-    if let Some(ice) = &local.ice {
-        put("ice-ufrag", &ice.ufrag);
-        put("ice-pwd", &ice.password);
-    }
-    put("fingerprint", &local.fingerprint);
-    put("setup", setup);
     let Some(ice) = local.ice.as_ref().filter(|_| is_tagged) else { return };
     for candidate in &ice.candidates {
         put("candidate", candidate.strip_prefix("candidate:").unwrap_or(candidate));
@@ -172,6 +179,18 @@ pub(super) fn describe(
     if !ice.trickles {
         put("end-of-candidates", "");
     }
+}
+
+/// Appends how the peer recognises this end. Refused media has it, too: RFC 9429 section 5.3.1 does not ask for that,
+/// but GStreamer refuses an answer otherwise.
+pub(super) fn describe_identity(local: &LocalSession, setup: &'static str, media: &mut Media) {
+    let mut put = |name: &str, value: &str| media.attributes.push(Attribute::new(name, value));
+    if let Some(ice) = &local.ice {
+        put("ice-ufrag", &ice.ufrag);
+        put("ice-pwd", &ice.password);
+    }
+    put("fingerprint", &local.fingerprint);
+    put("setup", setup);
 }
 
 /// Writes our limits of what we receive into `media`.

@@ -83,6 +83,7 @@ pub fn session(media: Vec<LocalMedia>) -> LocalSession {
         candidates: vec!["1 1 udp 2130706431 192.0.2.1 5004 typ host".to_owned()],
         is_lite: false,
         trickles: false,
+        pacing: None,
     });
     session.address = "192.0.2.1:5004".parse().unwrap();
     session.media = media;

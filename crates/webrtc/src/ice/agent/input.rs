@@ -7,9 +7,9 @@ use is::stun::{StunMessage, StunPacket};
 use is::{DefaultSha1HmacProvider, Protocol, Sha1HmacProvider};
 
 use super::super::gather::Verdict;
-use super::super::paths::Path;
+use super::super::paths::{CONSENT, Path};
 use super::super::stun::{Class, Message};
-use super::{Agent, MAX_OUTBOX};
+use super::{Agent, CHECK_INTERVAL, MAX_OUTBOX};
 
 /// The most requests that are kept until the peer's credentials are known.
 const MAX_EARLY: usize = 8;
@@ -80,13 +80,29 @@ impl Agent {
             return None;
         }
         self.statistics.requests_received += 1;
-        self.is_nudged = true;
+        (self.is_nudged, self.held) = (true, None);
         self.peer.early += usize::from(is_early);
+        if binding.is_nomination() && !self.inner.controlling() {
+            self.nominated(path);
+        }
         if self.inner.ice_lite() && !is_early {
             // A lite agent sends no checks: those of the peer are all that shows that it still listens.
             self.paths.answered(path, self.now, None);
         }
         Some(())
+    }
+
+    /// The peer nominates a pair: it carries the media once the peer has answered us on it (RFC 8445 section
+    /// 7.3.1.5). `is` finds that only when it has time for a check.
+    fn nominated(&mut self, path: Path) {
+        let is_fresh = |at: Instant| self.now < at + CONSENT;
+        if !self.peer.has_answered(path) {
+            // After a change `is` reckons anew which check is due: that of the nominated pair is the first.
+            self.inner.set_max_stun_rto(2 * CHECK_INTERVAL);
+            self.inner.set_max_stun_rto(CHECK_INTERVAL);
+        } else if self.watch.selected().is_none() && self.paths.last(path).is_some_and(is_fresh) {
+            self.select(path);
+        }
     }
 
     /// An answer to a check of ours, or of a STUN server.
@@ -123,6 +139,7 @@ impl Agent {
         let message = if is_success {
             let round_trip = self.now.saturating_duration_since(check.sent);
             self.paths.answered(check.path, self.now, Some(round_trip));
+            self.peer.note_answer(check.path);
             self.statistics.responses_received += 1;
             unmapped = self.unmapped(&message, check.path)?;
             StunMessage::parse(&unmapped).ok()?

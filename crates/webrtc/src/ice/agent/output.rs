@@ -14,11 +14,15 @@ impl Agent {
         while let Some(transmit) = self.inner.poll_transmit() {
             let path = Path { local: transmit.source, remote: transmit.destination };
             let datagram: Vec<u8> = transmit.contents.into();
+            let binding = Message::binding(&datagram);
+            let request = binding.filter(|binding| binding.class() == Class::Request);
+            if request.is_some() {
+                self.pace();
+            }
             if self.outbox.len() >= MAX_OUTBOX || self.paths.is_lost(path) {
                 continue;
             }
-            let binding = Message::binding(&datagram);
-            if let Some(request) = binding.filter(|binding| binding.class() == Class::Request) {
+            if let Some(request) = request {
                 self.peer.checks.push(Check { id: request.id(), path, sent: self.now });
                 self.statistics.requests_sent += 1;
             }
@@ -40,7 +44,7 @@ impl Agent {
         }
     }
 
-    fn select(&mut self, path: Path) {
+    pub(super) fn select(&mut self, path: Path) {
         if self.paths.is_lost(path) {
             return;
         }

@@ -7,6 +7,7 @@ use super::super::checks::Checks;
 use super::super::error::AgentError;
 use super::super::paths::Path;
 use super::super::stun::TransactionId;
+use super::MAX_PAIRS;
 
 /// The most addresses of the peer, signalled or seen. `is` never forgets one.
 const MAX_REMOTES: usize = 100;
@@ -32,6 +33,8 @@ pub(super) struct Peer {
     /// Requests that `is` keeps until it has the peer's credentials.
     pub(super) early: usize,
     pub(super) checks: Checks,
+    /// Paths on which it has answered a check.
+    answered: Vec<Path>,
 }
 
 impl Peer {
@@ -63,6 +66,17 @@ impl Peer {
         self.note(path.remote).filter(|()| self.requested.len() < MAX_REQUESTED)?;
         self.requested.push(path);
         Some(())
+    }
+
+    /// Notes a path on which the peer has answered a check. There are no more of them than pairs.
+    pub(super) fn note_answer(&mut self, path: Path) {
+        if !self.has_answered(path) && self.answered.len() < MAX_PAIRS {
+            self.answered.push(path);
+        }
+    }
+
+    pub(super) fn has_answered(&self, path: Path) -> bool {
+        self.answered.contains(&path)
     }
 
     /// Returns whether a request is known from elsewhere. MESSAGE-INTEGRITY does not cover addresses, so that

@@ -7,9 +7,6 @@ use super::super::paths::{CONSENT, Path};
 use super::super::turn::Client;
 use super::Agent;
 
-/// The least time between two checks, `Ta` (RFC 8445 section 14.2).
-const PACE: Duration = Duration::from_millis(50);
-
 /// How long an agent without a pair waits before it fails (RFC 8863 section 4).
 const PATIENCE: Duration = Duration::from_millis(39_500);
 
@@ -94,11 +91,10 @@ impl Agent {
         self.watch_relay();
         self.watch_selected();
         for _ in 0..MAX_STEPS {
-            // More often than `is` asks for would be faster than RFC 8445 section 14 allows.
-            if self.step().is_some_and(|due| now < due) {
+            if self.step().is_none_or(|due| now < due) {
                 break;
             }
-            (self.stepped, self.is_nudged) = (now, false);
+            self.is_nudged = false;
             self.inner.handle_timeout(now);
             self.collect();
         }
@@ -129,9 +125,16 @@ impl Agent {
         Some(now.saturating_duration_since(self.answered(path, since)))
     }
 
-    /// Returns when `is` is to have time next.
+    /// Returns when `is` is to have time next: it may send a check each time.
     fn step(&mut self) -> Option<Instant> {
-        if self.is_nudged { Some(self.stepped + PACE) } else { self.inner.poll_timeout() }
+        self.inner.remote_credentials()?;
+        let due = if self.is_nudged { self.now } else { self.inner.poll_timeout()? };
+        Some(due.max(self.paced).max(self.held.unwrap_or(self.paced)))
+    }
+
+    /// A check leaves: the next one waits.
+    pub(super) fn pace(&mut self) {
+        self.paced = self.now + self.pacing;
     }
 
     /// Returns when a path was last answered on.
