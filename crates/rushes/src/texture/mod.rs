@@ -56,7 +56,7 @@ pub use rushes_delivery::control::{
     ClockEstimate, FrameRate, Reason, Report, Stopped, StoppedBy, Transport,
 };
 pub use rushes_texture::{
-    Decoder, Encoder, Format, InstructionSet, Layout, Rate, Tiling, did_you_mean, file, metric,
+    Decoder, Encoder, Format, InstructionSet, Layout, Quality, Rate, Tiling, did_you_mean, file, metric,
     nearest, source,
 };
 pub use server::{Adaptation, Fec, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
