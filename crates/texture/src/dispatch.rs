@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 
 use crate::convert::{Loop, Rgba};
 use crate::encode::strip::Strip;
-use crate::encode::{bc1, bc3, strip, ycocg_bc3};
+use crate::encode::{bc1, bc3, refined, strip, ycocg_bc3};
 use crate::{InstructionSet, convert};
 
 /// Proof that the processor has AVX2.
@@ -40,6 +40,21 @@ impl Avx2 {
     fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx2` exists only if `detect` found the function's features.
         unsafe { ycocg_bc3::avx2::encode(strip, out) }
+    }
+
+    fn refined_bc1(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
+        unsafe { refined::avx2::colours::<8>(strip, out) }
+    }
+
+    fn refined_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
+        unsafe { refined::avx2::colours::<16>(strip, out) }
+    }
+
+    fn refined_ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
+        unsafe { refined::avx2::chroma(strip, out) }
     }
 
     fn expand_rgb24(self, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
@@ -76,6 +91,21 @@ impl Avx512 {
         // SAFETY: an `Avx512` exists only if `detect` found the function's features.
         unsafe { ycocg_bc3::avx512::encode(strip, out) }
     }
+
+    fn refined_bc1(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
+        unsafe { refined::avx512::colours::<8>(strip, out) }
+    }
+
+    fn refined_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
+        unsafe { refined::avx512::colours::<16>(strip, out) }
+    }
+
+    fn refined_ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
+        unsafe { refined::avx512::chroma(strip, out) }
+    }
 }
 
 /// Encodes the blocks that fill whole vectors as BC1, and returns their number.
@@ -91,6 +121,33 @@ pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usiz
 /// Encodes the blocks that fill whole vectors as scaled YCoCg in BC3, and returns their number.
 pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
     encode::<16>(set, strip, out, Avx512::ycocg_bc3, Avx2::ycocg_bc3)
+}
+
+/// Encodes blocks as refined BC1.
+pub(crate) fn refined_bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
+    match (avx512(set), avx2(set)) {
+        (Some(kernel), _) => kernel.refined_bc1(strip, out),
+        (None, Some(kernel)) => kernel.refined_bc1(strip, out),
+        (None, None) => refined::portable::colours::<8>(strip, out),
+    }
+}
+
+/// Replaces the colours of BC3 by refined ones.
+pub(crate) fn refined_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
+    match (avx512(set), avx2(set)) {
+        (Some(kernel), _) => kernel.refined_bc3(strip, out),
+        (None, Some(kernel)) => kernel.refined_bc3(strip, out),
+        (None, None) => refined::portable::colours::<16>(strip, out),
+    }
+}
+
+/// Replaces the chroma of scaled YCoCg in BC3 by a refined one.
+pub(crate) fn refined_ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
+    match (avx512(set), avx2(set)) {
+        (Some(kernel), _) => kernel.refined_ycocg_bc3(strip, out),
+        (None, Some(kernel)) => kernel.refined_ycocg_bc3(strip, out),
+        (None, None) => refined::portable::chroma(strip, out),
+    }
 }
 
 /// Encodes the blocks of `LEN` bytes that fill whole vectors, longest vectors first, and returns

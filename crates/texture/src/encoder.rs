@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::convert::{Picture, Rgba, SPAN, YCoCg, Yuv};
-use crate::encode::{bc1, bc3, ycocg_bc3};
+use crate::encode::{bc1, bc3, refined, ycocg_bc3};
 use crate::error::CodecError;
 use crate::format::Format;
 use crate::layout::Layout;
-use crate::{InstructionSet, convert, error, resample};
+use crate::{InstructionSet, Quality, convert, error, resample};
 
 /// Encodes pictures of one format and size to frames of another format.
 ///
@@ -19,8 +19,14 @@ use crate::{InstructionSet, convert, error, resample};
 ///
 /// Rows are independent of each other, so several threads may encode different rows of one picture
 /// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 6 KiB of
-/// stack. Whole blocks of RGBA8 are read in place; other pixels are read through spans of 256
+/// stack, and less than 32 KiB in [`Quality::High`]. Whole blocks of RGBA8 are read in place; other
+/// pixels are read through spans of 256
 /// pixels that stay in the first-level cache.
+///
+/// # Quality
+///
+/// Blocks of BC1, BC3 and YCoCg-BC3 are made in [`Quality::Fast`], for live video, unless
+/// [`with_quality`](Encoder::with_quality) selects another.
 ///
 /// # Edges and colours
 ///
@@ -48,6 +54,7 @@ pub struct Encoder {
     input: Layout,
     output: Layout,
     set: InstructionSet,
+    quality: Quality,
 }
 
 impl Encoder {
@@ -75,13 +82,22 @@ impl Encoder {
             let (input, output) = (input.format(), output.format());
             return Err(CodecError::Unsupported { input, output });
         }
-        Ok(Self { input, output, set: InstructionSet::fastest() })
+        let (set, quality) = (InstructionSet::fastest(), Quality::default());
+        Ok(Self { input, output, set, quality })
     }
 
     /// Selects another instruction set for tests and measurements. The output does not change.
     #[must_use]
     pub fn with_instruction_set(self, set: InstructionSet) -> Self {
         Self { set, ..self }
+    }
+
+    /// Selects how near to the pictures BC1, BC3 and YCoCg-BC3 are; [`Quality::Fast`] by default.
+    ///
+    /// Other formats have one quality only.
+    #[must_use]
+    pub fn with_quality(self, quality: Quality) -> Self {
+        Self { quality, ..self }
     }
 
     /// Returns whether pictures of format `input` can be encoded to frames of format `output`.
@@ -234,10 +250,14 @@ impl Encoder {
     }
 
     fn encode_kernel(&self, rgba: &[u8], stride: usize, blocks: usize, out: &mut [u8]) {
-        match self.output.format() {
-            Format::Bc3 => bc3::encode_block_row(self.set, rgba, stride, blocks, out),
-            Format::YCoCgBc3 => ycocg_bc3::encode_block_row(self.set, rgba, stride, blocks, out),
-            _ => bc1::encode_block_row(self.set, rgba, stride, blocks, out),
-        }
+        let encode = match (self.output.format(), self.quality) {
+            (Format::Bc3, Quality::Fast) => bc3::encode_block_row,
+            (Format::Bc3, Quality::High) => refined::bc3_block_row,
+            (Format::YCoCgBc3, Quality::Fast) => ycocg_bc3::encode_block_row,
+            (Format::YCoCgBc3, Quality::High) => refined::ycocg_bc3_block_row,
+            (_, Quality::Fast) => bc1::encode_block_row,
+            (_, Quality::High) => refined::bc1_block_row,
+        };
+        encode(self.set, rgba, stride, blocks, out);
     }
 }

@@ -33,6 +33,7 @@
 //! | `encode/`, `decode/` | RGBA8 to rows of blocks and back |
 //! | `instruction_set.rs`, `dispatch.rs` | use of vector instructions: the only unsafe code |
 //! | `elsewhere.rs` | stubs for other architectures, without vector code |
+//! | `quality.rs` | how much time an encoder spends on a block |
 //! | `nearest.rs` | known names for misspelled ones |
 //! | `metric.rs` | the difference between two pictures |
 #![deny(unsafe_code)]
@@ -56,6 +57,7 @@ mod instruction_set;
 mod layout;
 pub mod metric;
 mod nearest;
+mod quality;
 mod rate;
 mod resample;
 mod rgb565;
@@ -74,6 +76,7 @@ pub use format::{Block, Format, Plane, UnknownFormat};
 pub use instruction_set::InstructionSet;
 pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
 pub use nearest::{did_you_mean, nearest};
+pub use quality::{Quality, UnknownQuality};
 pub use rate::{RATE_MAX, Rate, RateError};
 pub use source::{Frame, Source};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};

@@ -14,6 +14,12 @@ pub const ENCODE_BC1: Encode = encode::bc1::encode_block_row;
 pub const ENCODE_BC3: Encode = encode::bc3::encode_block_row;
 /// Scaled YCoCg in BC3.
 pub const ENCODE_YCOCG_BC3: Encode = encode::ycocg_bc3::encode_block_row;
+/// BC1 with refined ends.
+pub const ENCODE_BC1_HIGH: Encode = encode::refined::bc1_block_row;
+/// BC3 with refined ends.
+pub const ENCODE_BC3_HIGH: Encode = encode::refined::bc3_block_row;
+/// Scaled YCoCg in BC3 with refined chroma.
+pub const ENCODE_YCOCG_BC3_HIGH: Encode = encode::refined::ycocg_bc3_block_row;
 /// BC1.
 pub const DECODE_BC1: Decode = decode::bc1::decode_block_row;
 /// BC3.

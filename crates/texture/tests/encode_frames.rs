@@ -4,7 +4,9 @@
 mod pictures;
 
 use pictures::{ODD_SIZES, RAW, noisy, padded};
-use rushes_texture::{CodecError, Encoder, Format, InstructionSet, Layout, LayoutError};
+use rushes_texture::{
+    CodecError, Encoder, Format, InstructionSet, Layout, LayoutError, Quality, UnknownQuality,
+};
 
 const MADE: [Format; 3] = [Format::Bc1, Format::Bc3, Format::YCoCgBc3];
 
@@ -109,6 +111,26 @@ fn every_instruction_set_makes_the_same_octets() {
             .map(|set| encoded(&encoder.clone().with_instruction_set(set), &picture));
         assert!(frames[0] == frames[1] && frames[1] == frames[2], "{input} to {output}");
     }
+}
+
+#[test]
+fn the_quality_changes_the_blocks_that_are_made_and_nothing_else() {
+    for (input, output) in pairs() {
+        let picture = noisy(input, 41, 9);
+        let encoder = Encoder::new(input, output, 41, 9).unwrap();
+        let [fast, high] =
+            Quality::ALL.map(|quality| encoded(&encoder.clone().with_quality(quality), &picture));
+        assert_eq!(fast, encoded(&encoder, &picture), "{input} to {output}");
+        assert_eq!(fast != high, MADE.contains(&output), "{input} to {output}");
+    }
+}
+
+#[test]
+fn qualities_are_known_by_their_names() {
+    for quality in Quality::ALL {
+        assert_eq!(quality.to_string().parse(), Ok(quality));
+    }
+    assert_eq!("best".parse::<Quality>(), Err(UnknownQuality));
 }
 
 #[test]

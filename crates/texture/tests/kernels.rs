@@ -5,10 +5,19 @@ use proptest::prelude::{any, prop_oneof};
 use proptest::strategy::{Just, Strategy};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rushes_texture::InstructionSet;
-use rushes_texture::rows::{ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3, Encode};
+use rushes_texture::rows::{
+    ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3, ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3,
+    ENCODE_YCOCG_BC3_HIGH, Encode,
+};
 
-const ENCODERS: [(&str, Encode, usize); 3] =
-    [("BC1", ENCODE_BC1, 8), ("BC3", ENCODE_BC3, 16), ("YCoCg-BC3", ENCODE_YCOCG_BC3, 16)];
+const ENCODERS: [(&str, Encode, usize); 6] = [
+    ("BC1", ENCODE_BC1, 8),
+    ("BC3", ENCODE_BC3, 16),
+    ("YCoCg-BC3", ENCODE_YCOCG_BC3, 16),
+    ("refined BC1", ENCODE_BC1_HIGH, 8),
+    ("refined BC3", ENCODE_BC3_HIGH, 16),
+    ("refined YCoCg-BC3", ENCODE_YCOCG_BC3_HIGH, 16),
+];
 
 /// Deterministic pseudo-random bytes.
 struct Noise(u64);
@@ -139,7 +148,7 @@ fn blocks_of_any_few_colours_are_encoded_alike() {
     let colours = vec(vec(octet, 4), 1..5);
     let blocks = vec((colours, vec(any::<usize>(), 16)), 8);
     let mut runner = TestRunner::new_with_rng(
-        Config { cases: 20_000, failure_persistence: None, ..Config::default() },
+        Config { cases: 10_000, failure_persistence: None, ..Config::default() },
         TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]),
     );
     let rgba = blocks.prop_map(|blocks| {

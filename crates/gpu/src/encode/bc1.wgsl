@@ -13,15 +13,28 @@ fn above(row: vec4<i32>, ends: vec2<i32>) -> vec4<i32> {
     return select(vec4<i32>(0), vec4<i32>(1), row >= middle);
 }
 
-fn sides(rows: Rows) -> Rows {
+struct Sides {
+    upper: vec4<i32>,
+    lower: vec4<i32>,
+}
+
+// Every second pixel of two rows, as on a chessboard.
+fn alternating(one: vec4<i32>, other: vec4<i32>) -> vec4<i32> {
+    return vec4<i32>(one.x, other.y, one.z, other.w);
+}
+
+// The sides of eight pixels.
+fn sides(rows: Rows) -> Sides {
     let ends = extremes(rows);
-    return Rows(above(rows.a, ends), above(rows.b, ends), above(rows.c, ends), above(rows.d, ends));
+    return Sides(
+        above(alternating(rows.a, rows.b), ends),
+        above(alternating(rows.c, rows.d), ends),
+    );
 }
 
 // The number of pixels of which two channels are on different sides of their middles.
-fn differing(one: Rows, other: Rows) -> i32 {
-    let rows = (one.a ^ other.a) + (one.b ^ other.b) + (one.c ^ other.c) + (one.d ^ other.d);
-    return dot(rows, vec4<i32>(1));
+fn differing(one: Sides, other: Sides) -> i32 {
+    return dot((one.upper ^ other.upper) + (one.lower ^ other.lower), vec4<i32>(1));
 }
 
 // 255 for red (x) and for blue (y) if their complements rise while the other channels do.
@@ -31,12 +44,12 @@ fn falling(red: Rows, green: Rows, blue: Rows) -> vec2<i32> {
         differing(sides(green), sides(blue)),
         differing(sides(blue), sides(red)),
     );
-    // The differences in the last two bits decide where the numbers of pixels are equal.
-    let agree = vec3<i32>(32, 33, 34) - 4 * differ;
-    let both = agree.x + agree.y;
-    let alone = vec2<i32>(agree.z + agree.x, agree.y + agree.z);
-    let least = min(min(both, min(alone.x, alone.y)), 0);
-    let chosen = (alone == vec2<i32>(least)) | vec2<bool>(both == least);
+    // The last two bits decide where the numbers of pixels are equal. None falls unless half of the
+    // pixels of both pairs of channels are exceeded.
+    let both = 4 * (differ.x + differ.y) + 2;
+    let alone = 4 * (vec2<i32>(differ.x, differ.y) + differ.zz) + vec2<i32>(1, 0);
+    let most = max(max(both, max(alone.x, alone.y)), 4 * 8 + 3);
+    let chosen = (alone == vec2<i32>(most)) | vec2<bool>(both == most);
     return select(vec2<i32>(0), vec2<i32>(255), chosen);
 }
 

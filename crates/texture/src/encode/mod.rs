@@ -8,5 +8,6 @@ pub(crate) mod bc1;
 pub(crate) mod bc3;
 mod bc4;
 mod line;
+pub(crate) mod refined;
 pub(crate) mod strip;
 pub(crate) mod ycocg_bc3;

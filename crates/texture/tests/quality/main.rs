@@ -7,8 +7,8 @@ use picture::{HEIGHT, WIDTH};
 use rushes_texture::InstructionSet;
 use rushes_texture::metric::{psnr, psnr_rgb};
 use rushes_texture::rows::{
-    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3,
-    Encode,
+    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3,
+    ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
 };
 
 const STRIDE: usize = WIDTH * 4;
@@ -44,8 +44,8 @@ fn bc1_is_no_worse_than_the_published_bounding_box() {
     assert!(ours >= 34.4, "{ours}");
 }
 
-#[test]
-fn strokes_in_any_two_colours_stay_readable_in_bc1() {
+/// Returns slanted strokes in eight pairs of colours.
+fn strokes() -> Vec<u8> {
     let pairs = [
         [[255, 255, 255], [0, 0, 0]],
         [[255, 0, 0], [0, 0, 255]],
@@ -71,6 +71,12 @@ fn strokes_in_any_two_colours_stay_readable_in_bc1() {
             pixel[channel] = ((on * part + off * (255 - part)) / 255) as u8;
         }
     }
+    rgba
+}
+
+#[test]
+fn strokes_in_any_two_colours_stay_readable_in_bc1() {
+    let rgba = strokes();
     let ours = quality(ENCODE_BC1, DECODE_BC1, 8, &rgba);
     let published = psnr_rgb(&rgba, &decoded(DECODE_BC1, 8, &reference::bc1(&rgba, STRIDE)));
     println!("strokes: BC1 {ours:.2} dB, published {published:.2} dB");
@@ -115,4 +121,64 @@ fn grey_stays_within_a_step_of_grey_in_ycocg() {
     // No 5-bit value decodes to the middle, 128. At the greatest scale, the nearest is off by 1.
     let worst = found.chunks_exact(4).map(|pixel| pixel[0].abs_diff(pixel[2]).div_ceil(2)).max();
     assert!(worst <= Some(1), "{worst:?}");
+}
+
+#[test]
+fn refined_ends_are_nearer_to_pictures_and_to_strokes() {
+    // Least gain of BC1, BC3 and YCoCg-BC3 in decibels.
+    for (name, rgba, least) in
+        [("picture", picture::natural(), [0.8, 0.8, 0.1]), ("strokes", strokes(), [3.0, 3.0, 0.5])]
+    {
+        for ((format, fast, high, decode, size), least) in [
+            ("BC1", ENCODE_BC1, ENCODE_BC1_HIGH, DECODE_BC1, 8),
+            ("BC3", ENCODE_BC3, ENCODE_BC3_HIGH, DECODE_BC3, 16),
+            ("YCoCg-BC3", ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, DECODE_YCOCG_BC3, 16),
+        ]
+        .into_iter()
+        .zip(least)
+        {
+            let [fast, high] = [fast, high].map(|encode| quality(encode, decode, size, &rgba));
+            println!("{name}: {format} {fast:.2} dB, refined {high:.2} dB");
+            assert!(high >= fast + least, "{name}, {format}: {high} against {fast}");
+        }
+    }
+}
+
+#[test]
+fn two_colours_that_ends_can_have_are_kept_in_any_arrangement() {
+    // Channels of 5, 6 and 5 bits, with each set of channels that change, by itself and together.
+    let colours = [
+        [[0, 0, 255], [255, 0, 0]],
+        [[0, 255, 0], [0, 0, 255]],
+        [[0, 0, 0], [255, 255, 255]],
+        [[255, 0, 0], [255, 255, 0]],
+        [[0, 255, 255], [255, 0, 0]],
+        [[255, 0, 255], [0, 255, 0]],
+        [[8, 4, 0], [16, 12, 8]],
+    ];
+    for pair in colours {
+        for pattern in [0x0001_u32, 0x00ff, 0x5555, 0xa5a5, 0x8421, 0x7fff, 0x3333] {
+            let mut rgba = [255; 64];
+            for (n, pixel) in rgba.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                pixel[..3].copy_from_slice(&pair[(pattern >> n & 1) as usize]);
+            }
+            let (mut block, mut found) = ([0; 8], [0; 64]);
+            ENCODE_BC1_HIGH(InstructionSet::fastest(), &rgba, 16, 1, &mut block);
+            DECODE_BC1(&block, &mut found, 16);
+            assert_eq!(found, rgba, "{pair:?}, {pattern:x}");
+        }
+    }
+}
+
+#[test]
+fn blocks_of_one_colour_are_within_a_step_in_refined_bc1() {
+    for value in 0..=255_u8 {
+        let colour = [value, value.wrapping_mul(31), 255 - value, 255];
+        let rgba = [colour; 16];
+        let (mut block, mut found) = ([0; 8], [0; 64]);
+        ENCODE_BC1_HIGH(InstructionSet::fastest(), rgba.as_flattened(), 16, 1, &mut block);
+        DECODE_BC1(&block, &mut found, 16);
+        let worst = found.iter().zip(rgba.as_flattened()).map(|(a, b)| a.abs_diff(*b)).max();
+        assert!(worst <= Some(2), "{colour:?}: {worst:?}");
+    }
 }

@@ -1,8 +1,8 @@
 //! The operations of 256-bit vectors, with the same names as for other lengths.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_broadcastsi128_si256, _mm256_castps_si256, _mm256_castsi256_ps,
-    _mm256_permute4x64_epi64, _mm256_shuffle_ps,
+    __m256i, _mm256_blend_epi32, _mm256_broadcastsi128_si256, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_permute4x64_epi64, _mm256_shuffle_ps,
 };
 pub(in crate::encode) use std::arch::x86_64::{
     _mm256_abs_epi16 as abs_epi16, _mm256_abs_epi32 as abs_epi32, _mm256_add_epi8 as add_epi8,
@@ -15,9 +15,10 @@ pub(in crate::encode) use std::arch::x86_64::{
     _mm256_max_epu8 as max_epu8, _mm256_max_epu16 as max_epu16, _mm256_min_epu8 as min_epu8,
     _mm256_min_epu16 as min_epu16, _mm256_mulhi_epi16 as mulhi_epi16,
     _mm256_mulhi_epu16 as mulhi_epu16, _mm256_mullo_epi16 as mullo_epi16, _mm256_or_si256 as or,
-    _mm256_packs_epi16 as packs_epi16, _mm256_packus_epi16 as packus_epi16,
-    _mm256_packus_epi32 as packus_epi32, _mm256_set1_epi8 as set1_epi8,
-    _mm256_set1_epi16 as set1_epi16, _mm256_set1_epi32 as set1_epi32, _mm256_set1_ps as set1_ps,
+    _mm256_packs_epi16 as packs_epi16, _mm256_packs_epi32 as packs_epi32,
+    _mm256_packus_epi16 as packus_epi16, _mm256_packus_epi32 as packus_epi32,
+    _mm256_set1_epi8 as set1_epi8, _mm256_set1_epi16 as set1_epi16,
+    _mm256_set1_epi32 as set1_epi32, _mm256_set1_ps as set1_ps,
     _mm256_shuffle_epi8 as shuffle_epi8, _mm256_shuffle_epi32 as shuffle_epi32,
     _mm256_slli_epi16 as slli_epi16, _mm256_slli_epi32 as slli_epi32,
     _mm256_srai_epi32 as srai_epi32, _mm256_srli_epi16 as srli_epi16,
@@ -60,6 +61,14 @@ pub(in crate::encode) fn even(a: Vector, b: Vector) -> Vector {
 pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
     let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
     _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(a, b))
+}
+
+/// Joins the first and third 32 bits of each lane of `a` with the second and fourth of `b`, in
+/// their places.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::encode) fn alternating(a: Vector, b: Vector) -> Vector {
+    _mm256_blend_epi32::<0b1010_1010>(a, b)
 }
 
 /// Moves the lower halves of all lanes before the upper ones.

@@ -3,8 +3,8 @@
 use std::arch::x86_64::{
     __m512i, _mm512_broadcast_i32x4, _mm512_castps_si512, _mm512_castsi512_ps,
     _mm512_cmpeq_epi8_mask, _mm512_cmpgt_epi16_mask, _mm512_cmpgt_epi32_mask,
-    _mm512_maskz_set1_epi32, _mm512_movm_epi8, _mm512_movm_epi16, _mm512_permutexvar_epi64,
-    _mm512_set_epi64, _mm512_shuffle_ps,
+    _mm512_mask_blend_epi32, _mm512_maskz_set1_epi32, _mm512_movm_epi8, _mm512_movm_epi16,
+    _mm512_permutexvar_epi64, _mm512_set_epi64, _mm512_shuffle_ps,
 };
 pub(in crate::encode) use std::arch::x86_64::{
     _mm512_abs_epi16 as abs_epi16, _mm512_abs_epi32 as abs_epi32, _mm512_add_epi8 as add_epi8,
@@ -16,9 +16,10 @@ pub(in crate::encode) use std::arch::x86_64::{
     _mm512_max_epu8 as max_epu8, _mm512_max_epu16 as max_epu16, _mm512_min_epu8 as min_epu8,
     _mm512_min_epu16 as min_epu16, _mm512_mulhi_epi16 as mulhi_epi16,
     _mm512_mulhi_epu16 as mulhi_epu16, _mm512_mullo_epi16 as mullo_epi16, _mm512_or_si512 as or,
-    _mm512_packs_epi16 as packs_epi16, _mm512_packus_epi16 as packus_epi16,
-    _mm512_packus_epi32 as packus_epi32, _mm512_set1_epi8 as set1_epi8,
-    _mm512_set1_epi16 as set1_epi16, _mm512_set1_epi32 as set1_epi32, _mm512_set1_ps as set1_ps,
+    _mm512_packs_epi16 as packs_epi16, _mm512_packs_epi32 as packs_epi32,
+    _mm512_packus_epi16 as packus_epi16, _mm512_packus_epi32 as packus_epi32,
+    _mm512_set1_epi8 as set1_epi8, _mm512_set1_epi16 as set1_epi16,
+    _mm512_set1_epi32 as set1_epi32, _mm512_set1_ps as set1_ps,
     _mm512_shuffle_epi8 as shuffle_epi8, _mm512_shuffle_epi32 as shuffle_epi32,
     _mm512_slli_epi16 as slli_epi16, _mm512_slli_epi32 as slli_epi32,
     _mm512_srai_epi32 as srai_epi32, _mm512_srli_epi16 as srli_epi16,
@@ -61,6 +62,14 @@ pub(in crate::encode) fn even(a: Vector, b: Vector) -> Vector {
 pub(in crate::encode) fn odd(a: Vector, b: Vector) -> Vector {
     let (a, b) = (_mm512_castsi512_ps(a), _mm512_castsi512_ps(b));
     _mm512_castps_si512(_mm512_shuffle_ps::<0b11_01_11_01>(a, b))
+}
+
+/// Joins the first and third 32 bits of each lane of `a` with the second and fourth of `b`, in
+/// their places.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(in crate::encode) fn alternating(a: Vector, b: Vector) -> Vector {
+    _mm512_mask_blend_epi32(0b1010_1010_1010_1010, a, b)
 }
 
 /// Moves the lower halves of all lanes before the upper ones.
