@@ -43,7 +43,7 @@ impl End {
     }
 
     /// The addresses of the peer at which it was found.
-    fn paths(&self) -> Vec<std::net::SocketAddr> {
+    fn paths(&self) -> Vec<SocketAddr> {
         let events = std::iter::from_fn(|| self.peer.poll_event());
         events
             .map(|event| match event {

@@ -24,8 +24,9 @@ fn colours() -> impl Iterator<Item = Colour> {
 fn interpolated(frame: &[u8], layout: &Layout, plane: usize, x: f64, y: f64) -> f64 {
     let at = |x: f64, y: f64| {
         let of = layout.planes()[plane];
-        let column = (x.max(0.0) as usize).min(of.width as usize - 1);
-        let row = (y.max(0.0) as u32).min(of.height - 1);
+        let near = |place: f64, end: u32| place.clamp(0.0, f64::from(end - 1)) as i64;
+        let column = usize::try_from(near(x, of.width)).unwrap();
+        let row = u32::try_from(near(y, of.height)).unwrap();
         f64::from(frame[of.row_range(&(row..row + 1)).start + column])
     };
     let (left, top) = (x.floor(), y.floor());

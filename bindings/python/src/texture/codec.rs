@@ -55,7 +55,7 @@ pub(crate) fn encode_texture(
 pub(super) fn decode(frame: &Bound<'_, TextureFrame>, pixels: &str) -> PyResult<Py<TextureFrame>> {
     let (py, this) = (frame.py(), frame.get());
     let layout = this.layout();
-    let decoder = Decoder::of(layout, format(pixels)?);
+    let decoder = Decoder::of(*layout, format(pixels)?);
     let decoder = decoder.map_err(|error| ConfigError::new_err(error.to_string()))?;
     let layout = *decoder.output();
     let octets: Py<Octets> = frame.as_super().clone().unbind();

@@ -58,10 +58,10 @@ impl Place {
         // height if their rows do not share it.
         let is_between = [colour.siting == Siting::Centre, colour.siting != Siting::TopLeft];
         words.extend(is_between.map(u32::from));
-        words.extend([factors.black, factors.luma].map(|factor| factor as u32));
+        words.extend([factors.black, factors.luma].map(i32::cast_unsigned));
         let of_cr_and_cb =
             [factors.red_of_cr, factors.green_of_cb, factors.green_of_cr, factors.blue_of_cb];
-        words.extend(of_cr_and_cb.map(|factor| factor as u32));
+        words.extend(of_cr_and_cb.map(i32::cast_unsigned));
         let mut octets = [0; VIEW];
         for (to, word) in octets.as_chunks_mut().0.iter_mut().zip(words) {
             *to = word.to_le_bytes();

@@ -176,7 +176,8 @@ mod tests {
         // One is the last that was given, the others lie in their classes.
         for (len, place) in given {
             let class = len.max(64_usize).ilog2();
-            assert_eq!(pool.take(1 << class).as_ptr() as usize, place, "{len}");
+            let buffer = pool.take(1 << class);
+            assert_eq!(buffer.as_ptr() as usize, place, "{len}");
         }
         let kept = pool.lock();
         assert_eq!((kept.buffers, kept.octets), (0, 0));

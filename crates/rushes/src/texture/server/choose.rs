@@ -215,10 +215,11 @@ mod tests {
         let colour =
             Colour { matrix: Matrix::Bt601, range: ColourRange::Full, ..Colour::default() };
         let source = Layout::new(Format::Yuv420, 64, 64).unwrap().with_colour(colour);
-        let encoding = |has_colour| match encode(&source, (Format::Yuv420, has_colour), (1, 1_000), false) {
-            Ok(encoding) => encoding,
-            Err((_, text)) => panic!("{text}"),
-        };
+        let encoding =
+            |has_colour| match encode(&source, (Format::Yuv420, has_colour), (1, 1_000), false) {
+                Ok(encoding) => encoding,
+                Err((_, text)) => panic!("{text}"),
+            };
         let (old, new) = (encoding(false), encoding(true));
         assert_eq!(old.shape().layout().colour(), Colour::default());
         assert!(!old.passes_through(), "the pictures are converted");
