@@ -56,8 +56,8 @@ pub use rushes_delivery::control::{
     ClockEstimate, FrameRate, Reason, Report, Stopped, StoppedBy, Transport,
 };
 pub use rushes_texture::{
-    Decoder, Encoder, Format, InstructionSet, Layout, Quality, Rate, Tiling, did_you_mean, file, metric,
-    nearest, source,
+    Decoder, Encoder, Format, InstructionSet, Layout, Quality, Rate, Tiling, did_you_mean, file,
+    metric, nearest, source,
 };
 pub use server::{Adaptation, Fec, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;
