@@ -119,6 +119,7 @@ impl Model {
             reliable: is_reliable,
             recovery: flags & 2 == 2,
             fec: flags & 4 == 4,
+            packing: false,
             // Not the very highest numbers, which leave no room to count on.
             first_frame: if first > 127 { u64::MAX - (1 << 40) } else { u64::from(low) },
             deadline_min: Duration::from_millis(min.into()),

@@ -8,6 +8,7 @@ pub mod fec;
 pub mod frames;
 pub mod ice;
 pub mod negotiation;
+pub mod packing;
 pub mod parsers;
 pub mod rate;
 pub mod repairs;

@@ -567,3 +567,15 @@ pub fn repairs() -> Vec<Vec<u8>> {
     let frames = [run(0, 0, 0), run(1, 0, 1), run(1, 0, 0x33), run(0, 0, 0)].concat();
     [[&head[..], &frames].concat(), [&head[..], &run(0, 0, 7), &forged, &frames].concat()].to_vec()
 }
+
+/// Returns frames with packed stripes: LZ4 blocks, unchanged ones, and one of them sent again.
+pub fn packing() -> Vec<Vec<u8>> {
+    let head = [49, 19, 1];
+    let lz4 = |frame: u8, index: u8| [6, frame, 0, index, 2, 0, 0, 16];
+    let unchanged = |frame: u8, index: u8| [6, frame, 0, index, 1, 0, 0, 1];
+    let land = [3, 0, 0, 1, 0, 0, 0, 0];
+    let first = [lz4(0, 0), land, lz4(0, 4), land, lz4(0, 6), land, lz4(0, 10), land].concat();
+    let second = [unchanged(1, 0), unchanged(1, 4), unchanged(1, 6), unchanged(1, 10)].concat();
+    let wait = [0, 0, 0, 100, 0, 0, 0, 0];
+    [[&head[..], &first, &second].concat(), [&head[..], &second, &wait, &first].concat()].to_vec()
+}

@@ -14,7 +14,7 @@ use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
 use rushes_proto::payload::texture::Texture;
 
 use crate::{
-    agree, delivery, depacketise, dtls, extension, fec, frames, ice, negotiation, parsers,
+    agree, delivery, depacketise, dtls, extension, fec, frames, ice, negotiation, packing, parsers,
     participate, rate, read_report, receive, repairs, secure, secure_reports, seeds, whip, window,
 };
 
@@ -42,6 +42,7 @@ targets! {
     "delivery_assembly": frames::assembly, seeds::assembly;
     "delivery_control": delivery::control, seeds::control;
     "delivery_opening": delivery::opening, seeds::openings;
+    "delivery_packing": packing::packing, seeds::packing;
     "delivery_plan": frames::plan, seeds::plans;
     "delivery_repair": repairs::repair, seeds::repairs;
     "delivery_sealed": delivery::sealed, seeds::sealed;
