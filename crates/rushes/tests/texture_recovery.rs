@@ -193,7 +193,8 @@ fn requests(abilities: Abilities) -> Vec<Nack> {
         let server = scope.spawn(move || {
             let mut control = Stranger::new(listener.accept().unwrap().0);
             let Some(Opening::Control(wishes)) = control.receive_opening() else { panic!() };
-            let all = Abilities::RECOVERY.with(Abilities::FEC).with(Abilities::COLOUR);
+            let all = [Abilities::FEC, Abilities::PACKING, Abilities::COLOUR];
+            let all = all.into_iter().fold(Abilities::RECOVERY, Abilities::with);
             assert_eq!(wishes.abilities, all);
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             let rate = FrameRate { numerator: 50, denominator: 1 };

@@ -186,9 +186,12 @@ impl StreamReceiver {
     /// events to their hook.
     pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
         let (port, inbox) = (&*self.port, &*self.inbox);
-        // A socket that fails is reported where it is read next.
-        let _ = read_before_timers((port, inbox), now);
-        let (frame, due) = collect((inbox, now), Receiver::poll_frame, &mut self.events);
+        let timers = has_due_timer(&inbox.lock(), now).then_some(now);
+        if timers.is_some() {
+            // A socket that fails is reported where it is read next.
+            let _ = port.read_before_timers(inbox);
+        }
+        let (frame, due) = collect((inbox, timers), Receiver::poll_frame, &mut self.events);
         if let Some(frame) = &frame {
             self.note_latency(frame, now);
         }
@@ -238,8 +241,11 @@ impl StreamReceiver {
         loop {
             let seen = port.wake_ups();
             port.serve(now);
-            read_before_timers((port, inbox), now)?;
-            let (frame, due) = collect((inbox, now), &mut poll, events);
+            let timers = has_due_timer(&inbox.lock(), now).then_some(now);
+            if timers.is_some() {
+                port.read_before_timers(inbox)?;
+            }
+            let (frame, due) = collect((inbox, timers), &mut poll, events);
             if let Some(frame) = frame {
                 return Ok(Pulled::Frame(frame));
             }
@@ -266,27 +272,21 @@ impl StreamReceiver {
     }
 }
 
-/// Reads what has arrived if a timer is due at `now`.
-fn read_before_timers((port, inbox): (&Port, &Inbox), now: Instant) -> Result<(), Error> {
-    let is_due = has_due_timer(&inbox.lock(), now);
-    if is_due { port.read_before_timers(inbox) } else { Ok(()) }
-}
-
 /// Returns whether timers are to be handled at `now`. They wait while finished frames do, as reading does: an
 /// application that is slower than its sender must not collect frames without limit.
 fn has_due_timer(receiver: &Receiver, now: Instant) -> bool {
     receiver.poll_timeout().is_some_and(|due| due <= now) && receiver.ready_octets() == 0
 }
 
-/// Returns what `poll` returns for the receiver of `inbox`, and the receiver's next timeout; events are
-/// added to `events`.
+/// Handles the timers that are due at `timers`, if any are to be handled; returns what `poll` returns for the
+/// receiver of `inbox`, and the receiver's next timeout. Events are added to `events`.
 fn collect<T>(
-    (inbox, now): (&Inbox, Instant),
+    (inbox, timers): (&Inbox, Option<Instant>),
     poll: impl FnOnce(&mut Receiver) -> Option<T>,
     events: &mut Vec<Event>,
 ) -> (Option<T>, Option<Instant>) {
     let mut receiver = inbox.lock();
-    if has_due_timer(&receiver, now) {
+    if let Some(now) = timers {
         receiver.handle_timeout(now);
     }
     let frame = poll(&mut receiver);

@@ -82,8 +82,12 @@ mod tests {
 
     #[test]
     fn noise_is_not_packed_and_one_colour_is() {
-        let noise: Vec<u8> =
-            (0_u32..9_000).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let mut state = 1_u64;
+        let noise = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as u8
+        });
+        let noise: Vec<u8> = noise.take(9_000).collect();
         let (plan, stripe) = plan(9_000, 1_000);
         assert!(pack(&plan, &stripe, &noise).is_none());
         assert!(pack(&plan, &stripe, &[7; 9_000]).is_some_and(|packed| packed.len() < 60));
