@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let own = Gpu::from_wgpu(&adapter, &device, &queue)?;
     let (sender, received) = std::sync::mpsc::channel();
     let sink = Arc::new(GpuSink::new(&own, Upload::Ring, move |frame: &ReceivedFrame| {
-        // Nobody listens after the last frame.
+        // The receiver is dropped after the last frame.
         let _ = sender.send(frame.clone());
     }));
     let client = TextureClient::connect(server.local_address(), sink, ClientOptions::default())?;

@@ -75,8 +75,9 @@ impl DeviceFrame {
     ///
     /// The texture may be wider and higher than the frame, which is its upper left part: texture
     /// coordinates end at the frame's size divided by the texture's. Its values are encoded for
-    /// displays, and its usage is `TEXTURE_BINDING | COPY_DST`. A view in `Bc1RgbaUnormSrgb` and
-    /// its like converts to linear light. In [`Format::YCoCgBc3`](rushes_texture::Format) texels
+    /// displays, and its usage is `TEXTURE_BINDING | COPY_DST`. Where the adapter has
+    /// `DownlevelFlags::VIEW_FORMATS` (OpenGL has not), a view in `Bc1RgbaUnormSrgb` and its like
+    /// converts to linear light; elsewhere the shader must. In [`Format::YCoCgBc3`](rushes_texture::Format) texels
     /// are Co, Cg, scale and Y; a [`FrameDecoder`](crate::FrameDecoder) draws them as RGB.
     pub fn texture(&self) -> Option<&wgpu::Texture> {
         match &self.memory {

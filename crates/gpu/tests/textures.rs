@@ -142,9 +142,12 @@ fn textures_that_cannot_be_encoded_are_refused_in_words() {
         let size = Extent3d { depth_or_array_layers: 2, ..good.size };
         let what = refused(&TextureDescriptor { size, ..good });
         assert!(what.contains("layers"), "{what}");
-        let format = TextureFormat::R8Unorm;
-        let made = RenderedSource::new(&gpu, (8, 8), format, Format::Bc1, Rate::DEFAULT);
-        assert!(matches!(made, Err(GpuError::Unsupported { .. })));
+        let most = gpu.device().limits().max_texture_dimension_2d;
+        let good = TextureFormat::Rgba8Unorm;
+        for (format, size) in [(TextureFormat::Bc1RgbaUnorm, (8, 8)), (good, (most + 1, 8))] {
+            let made = RenderedSource::new(&gpu, size, format, Format::Bc1, Rate::DEFAULT);
+            assert!(matches!(made, Err(GpuError::Unsupported { .. })), "{made:?}");
+        }
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
 }
@@ -180,13 +183,17 @@ fn a_source_has_the_newest_rendered_frame_and_ends_with_the_renderer() {
         assert!(send_frames(&gpu, &frames, 0..10));
         assert!(source.next_frame().unwrap().unwrap()[..] == wanted(9)[..]);
         assert!(live.captured_at().is_some());
-        // A frame that is dropped is not sent; one that was sent last is not lost by the end.
+        // A frame that is dropped is not sent.
         drop(frames.canvas());
         let renderer = gpu.clone();
-        let sender = thread::spawn(move || send_frames(&renderer, &frames, 20..21));
+        let sender = thread::spawn(move || (send_frames(&renderer, &frames, 20..21), frames));
         assert!(source.next_frame().unwrap().unwrap()[..] == wanted(20)[..]);
-        assert!(sender.join().unwrap());
+        let (is_open, frames_end) = sender.join().unwrap();
+        assert!(is_open);
+        let late = frames_end.canvas();
+        drop(frames_end);
         assert!(source.next_frame().unwrap().is_none());
+        assert!(!late.send());
         assert!(source.rewind().is_err());
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }

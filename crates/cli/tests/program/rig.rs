@@ -28,7 +28,8 @@ pub(crate) fn text(octets: &[u8]) -> String {
 }
 
 pub(crate) fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap()
+    let value = serde_json::from_slice(&output.stdout);
+    value.unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
 pub(crate) fn media(name: &str) -> String {

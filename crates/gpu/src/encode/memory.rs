@@ -1,4 +1,4 @@
-//! Memory for encoded frames, reused when nobody reads them any more.
+//! Memory for encoded frames, reused when they are no longer read.
 
 use rushes_texture::source::GrowingFrame;
 use rushes_texture::{Frame, Layout};

@@ -131,11 +131,11 @@ impl GpuEncoder {
 
     /// Encodes a texture of this device, such as a render target, without a copy of it.
     ///
-    /// It is as [`GpuEncoder::encode`] otherwise. What draws the texture must have been submitted to the
-    /// queue before. Its format is `Rgba8Unorm` or `Bgra8Unorm`, with or without `Srgb`; the frame
+    /// It is as [`GpuEncoder::encode`] otherwise. What draws the texture must have been submitted to
+    /// the queue before. Its format is `Rgba8Unorm` or `Bgra8Unorm`, with or without `Srgb`; the frame
     /// has the stored values, which are encoded for displays. Its usage contains `TEXTURE_BINDING`.
-    /// New memory is allocated whenever textures follow pictures of the other kind or of the other
-    /// of both formats.
+    /// Memory is allocated and the shader compiled anew when a texture follows a picture or a picture
+    /// a texture, and when textures with `Srgb` follow textures without or the reverse.
     ///
     /// # Errors
     ///

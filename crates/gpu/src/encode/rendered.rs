@@ -29,13 +29,7 @@ pub(super) fn check(texture: &wgpu::Texture, size: (u32, u32)) -> Result<(), Str
         let (wide, high) = size;
         return Err(format!("frames of {wide}×{high} from a texture of {width}×{height}"));
     }
-    if !FORMATS.contains(&texture.format()) {
-        return Err(format!(
-            "frames from textures of {:?}; Rgba8Unorm and Bgra8Unorm, with or without Srgb, can be \
-             encoded",
-            texture.format()
-        ));
-    }
+    check_format(texture.format())?;
     let is_plain = texture.dimension() == wgpu::TextureDimension::D2
         && texture.depth_or_array_layers() == 1
         && texture.sample_count() == 1;
@@ -46,6 +40,16 @@ pub(super) fn check(texture: &wgpu::Texture, size: (u32, u32)) -> Result<(), Str
         return Err("frames from textures without the usage TEXTURE_BINDING".to_owned());
     }
     Ok(())
+}
+
+fn check_format(format: TextureFormat) -> Result<(), String> {
+    if FORMATS.contains(&format) {
+        return Ok(());
+    }
+    Err(format!(
+        "frames from textures of {format:?}; Rgba8Unorm and Bgra8Unorm, with or without Srgb, can be \
+         encoded"
+    ))
 }
 
 /// A live source of frames that an application renders on the same device.
@@ -91,6 +95,9 @@ pub struct RenderedSource {
 pub struct RenderedFrames(Arc<Shared>);
 
 /// A texture to render one frame to. It is reused after it was sent and encoded, or dropped.
+///
+/// Submit or discard what draws on it before it is sent or dropped, and keep no clone of its texture
+/// or view: it may be the canvas of another frame by then.
 #[derive(Debug)]
 pub struct Canvas {
     texture: Option<wgpu::Texture>,
@@ -109,7 +116,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Textures that nobody uses.
+    /// Textures that are not in use.
     free: Vec<wgpu::Texture>,
     /// The texture to encode next, and when it was sent.
     sent: Option<(wgpu::Texture, Instant)>,
@@ -156,7 +163,11 @@ impl Shared {
         if state.is_closed {
             return None;
         }
-        let (texture, sent_at) = state.sent.take()?;
+        let Some((texture, sent_at)) = state.sent.take() else {
+            // The renderer has ended; a canvas that outlives it is told so.
+            state.is_closed = true;
+            return None;
+        };
         state.captured_at = Some(sent_at);
         Some(texture)
     }
@@ -206,7 +217,7 @@ impl Canvas {
     /// Sends the frame, after all that draws it was submitted to the queue.
     ///
     /// It replaces a frame that waits to be encoded. Returns false if the source was closed, as a
-    /// server does when it ends.
+    /// server does when it ends, or has reached the end of its [`RenderedFrames`].
     pub fn send(mut self) -> bool {
         let Some(texture) = self.texture.take() else { return false };
         let mut is_open = false;
@@ -237,12 +248,13 @@ impl RenderedSource {
     /// Creates a source of frames of `size` in pixels that are rendered to textures of `format` and
     /// encoded to `output`, and the renderer's end of it.
     ///
-    /// `rate` is told to clients; a frame is sent when it is rendered.
+    /// Clients receive `rate` as information; a frame is sent when it is rendered.
     ///
     /// # Errors
     ///
     /// The errors of [`GpuEncoder::new`]; [`GpuError::Unsupported`] also for other formats than
-    /// `Rgba8Unorm`, `Bgra8Unorm` and their `Srgb` forms.
+    /// `Rgba8Unorm`, `Bgra8Unorm` and their `Srgb` forms, and for textures larger than those of the
+    /// device.
     pub fn new(
         gpu: &Gpu,
         size: (u32, u32),
@@ -250,13 +262,19 @@ impl RenderedSource {
         output: Format,
         rate: Rate,
     ) -> Result<(RenderedFrames, Self), GpuError> {
-        let encoder = GpuEncoder::new(gpu, output, size.0, size.1)?;
+        let unsupported = |what| GpuError::Unsupported { driver: gpu.driver(), what };
+        check_format(format).map_err(unsupported)?;
+        let most = gpu.device.limits().max_texture_dimension_2d;
+        let (width, height) = size;
+        if width.max(height) > most {
+            let what = format!("textures of {width}×{height}; at most {most} in each direction");
+            return Err(unsupported(what));
+        }
+        let encoder = GpuEncoder::new(gpu, output, width, height)?;
         let state = Mutex::default();
         let shared =
             Arc::new(Shared { gpu: gpu.clone(), size, format, state, changed: Condvar::new() });
         let frames = RenderedFrames(Arc::clone(&shared));
-        check(frames.canvas().texture(), size)
-            .map_err(|what| GpuError::Unsupported { driver: gpu.driver(), what })?;
         Ok((frames, Self { shared, encoder, rate, memory: Memory::default() }))
     }
 }
@@ -320,7 +338,7 @@ impl Source for RenderedSource {
 }
 
 impl Drop for RenderedSource {
-    /// Tells the renderer that nobody takes its frames.
+    /// Reports to the renderer that its frames are no longer taken.
     fn drop(&mut self) {
         self.shared.close();
     }

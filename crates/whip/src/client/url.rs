@@ -30,7 +30,7 @@ impl Url {
         if authority.is_none_or(|authority| authority.contains('@')) {
             return Err(error("it has a user's name; give a token instead"));
         }
-        if uri.host().is_none_or(str::is_empty) {
+        if uri.host().is_none_or(|host| without_brackets(host).is_empty()) {
             return Err(error("it has no host"));
         }
         let has_port =
@@ -79,7 +79,7 @@ impl Url {
 
     /// The host, an IPv6 address without brackets.
     pub(super) fn host(&self) -> &str {
-        self.uri.host().unwrap_or_default().trim_matches(['[', ']'])
+        without_brackets(self.uri.host().unwrap_or_default())
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -119,6 +119,11 @@ impl fmt::Debug for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.text)
     }
+}
+
+/// Returns a host without the brackets of an IPv6 address.
+fn without_brackets(host: &str) -> &str {
+    host.trim_matches(['[', ']'])
 }
 
 fn has_scheme(reference: &str) -> bool {
@@ -211,6 +216,7 @@ mod tests {
             ("ftp://a/b", "its scheme is neither"),
             ("rtsp://a/b", "its scheme is neither"),
             ("http://", "malformed"),
+            ("http://[]?", "it has no host"),
             ("http://user:secret@a/b", "user's name"),
             ("http://a:0/", "its port"),
             ("http://a:99999/", "its port"),
