@@ -186,11 +186,8 @@ impl StreamReceiver {
     /// events to their hook.
     pub(super) fn take(&mut self, now: Instant) -> (Option<Frame>, Option<Instant>) {
         let (port, inbox) = (&*self.port, &*self.inbox);
-        let timers = has_due_timer(&inbox.lock(), now).then_some(now);
-        if timers.is_some() {
-            // A socket that fails is reported where it is read next.
-            let _ = port.read_before_timers(inbox);
-        }
+        // A socket that fails is reported where it is read next.
+        let (timers, _) = read_before_timers((port, inbox), now);
         let (frame, due) = collect((inbox, timers), Receiver::poll_frame, &mut self.events);
         if let Some(frame) = &frame {
             self.note_latency(frame, now);
@@ -241,10 +238,7 @@ impl StreamReceiver {
         loop {
             let seen = port.wake_ups();
             port.serve(now);
-            let timers = has_due_timer(&inbox.lock(), now).then_some(now);
-            if timers.is_some() {
-                port.read_before_timers(inbox)?;
-            }
+            let (timers, read) = read_before_timers((port, inbox), now);
             let (frame, due) = collect((inbox, timers), &mut poll, events);
             if let Some(frame) = frame {
                 return Ok(Pulled::Frame(frame));
@@ -252,6 +246,7 @@ impl StreamReceiver {
             if !events.is_empty() {
                 return Ok(Pulled::Woken);
             }
+            read?;
             // A deadline in the past still reads the pending datagrams, once.
             if last.is_some() && now >= deadline {
                 return Ok(Pulled::Timeout);
@@ -272,10 +267,28 @@ impl StreamReceiver {
     }
 }
 
-/// Returns whether timers are to be handled at `now`. They wait while finished frames do, as reading does: an
-/// application that is slower than its sender must not collect frames without limit.
-fn has_due_timer(receiver: &Receiver, now: Instant) -> bool {
-    receiver.poll_timeout().is_some_and(|due| due <= now) && receiver.ready_octets() == 0
+/// How long timers wait at most while finished frames do.
+const TIMERS_WAIT: Duration = Duration::from_secs(1);
+
+/// Reads what has arrived if timers are due at `now`; returns when they are to be handled, and the result of
+/// reading.
+///
+/// Nothing is read while finished frames wait: an application that is slower than its sender must not collect
+/// frames without limit. Timers wait with them, but not for long, as those of other sources are among them.
+fn read_before_timers(
+    (port, inbox): (&Port, &Inbox),
+    now: Instant,
+) -> (Option<Instant>, Result<(), Error>) {
+    let receiver = inbox.lock();
+    let Some(due) = receiver.poll_timeout().filter(|due| *due <= now) else {
+        return (None, Ok(()));
+    };
+    let is_ready = receiver.ready_octets() > 0;
+    drop(receiver);
+    if is_ready {
+        return ((due + TIMERS_WAIT <= now).then_some(now), Ok(()));
+    }
+    (Some(now), port.read_before_timers(inbox))
 }
 
 /// Handles the timers that are due at `timers`, if any are to be handled; returns what `poll` returns for the

@@ -19,6 +19,9 @@ use crate::port::{Hop, Path, Port, SideProtocol, earlier};
 /// Maximum number of events that wait to be polled; the oldest are dropped.
 const EVENTS_MAX: usize = 64;
 
+/// Maximum number of addresses that are reported to the peer after a restart.
+const TOLD_MAX: usize = 100;
+
 /// What happened to a peer's connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -225,8 +228,10 @@ impl Transport {
         let told = told.as_mut().filter(|_| offered.is_none() && ended.is_none())?;
         let candidates = agent.local_candidates();
         let late = candidates.iter().filter(|it| !told.contains(&it.address()));
-        let late: Vec<_> = late.map(ToString::to_string).collect();
-        *told = addresses(candidates);
+        // Servers that always tell others must not fill this.
+        let late: Vec<_> = late.take(TOLD_MAX.saturating_sub(told.len())).collect();
+        told.extend(late.iter().map(|it| it.address()));
+        let late: Vec<_> = late.into_iter().map(ToString::to_string).collect();
         if late.is_empty() {
             return None;
         }

@@ -24,9 +24,8 @@ const UNCOLLECTED_MAX: usize = 64 << 20;
 /// Datagrams of a batch from which on there may be more: a call reads four messages at least.
 pub(crate) const BATCH_LEN: usize = 4;
 
-/// Maximum number of batches that are read before timers: 256 messages, more than a socket's buffer holds by
-/// default.
-const BATCHES_MAX: usize = 64;
+/// Datagrams after which no more are read before timers.
+const READ_MAX: usize = 4096;
 
 /// Maximum number of datagrams passed to a stream at once.
 const RUN_MAX: usize = 64;
@@ -122,18 +121,21 @@ impl Port {
     pub(crate) fn read_before_timers(&self, own: &Inbox) -> Result<(), Error> {
         // A thread that is reading now passes them on.
         let Some(mut state) = self.begin_reading() else { return Ok(()) };
-        let mut outcome = Ok(BATCH_LEN);
-        for _ in 0..BATCHES_MAX {
-            if !matches!(outcome, Ok(BATCH_LEN..)) {
-                break;
-            }
+        // A source that sends only reports has timers, too.
+        let mut outcome = self.read_control(&mut state.control);
+        let mut read = 0;
+        while outcome.is_ok() && read < READ_MAX {
             let datagrams = self.socket.receive(&mut state.arena, self.epoch, None);
-            outcome = datagrams.map(|it| self.distribute(Some(own), it.read_at(), it));
+            let taken = datagrams.map(|it| self.distribute(Some(own), it.read_at(), it));
+            match taken {
+                Ok(0) => break,
+                Ok(taken) => read += taken,
+                Err(error) => outcome = Err(error.into()),
+            }
         }
         drop(state);
         self.wake_waiting();
-        outcome?;
-        Ok(())
+        outcome
     }
 
     fn read_sockets(
