@@ -138,7 +138,7 @@ impl Encoder {
         error::check_rows(&rows, layout.rows)?;
         let range = layout.row_range(&rows);
         error::check_output(range.len(), out.len())?;
-        if self.input == self.output {
+        if self.copies() {
             out.copy_from_slice(&picture[range]);
             return Ok(());
         }
@@ -161,6 +161,12 @@ impl Encoder {
             self.encode_rows(picture, plane, rows, out)?;
         }
         Ok(())
+    }
+
+    /// Returns whether octets stay as they are. Blocks do even if the layouts have other colours.
+    fn copies(&self) -> bool {
+        let format = self.input.format();
+        self.input == self.output || format == self.output.format() && !convert::is_raw(format)
     }
 
     fn encode_row(&self, octets: &[u8], plane: usize, row: u32, out: &mut [u8]) {
@@ -259,5 +265,24 @@ impl Encoder {
             (_, Quality::High) => refined::bc1_block_row,
         };
         encode(self.set, rgba, stride, blocks, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Colour, Primaries, Transfer};
+
+    #[test]
+    fn blocks_are_copied_whatever_colours_their_layouts_have() {
+        let sdr = Layout::new(Format::Bc1, 30, 26).unwrap();
+        let (transfer, primaries) = (Transfer::Pq, Primaries::Bt2020);
+        let hdr = sdr.with_colour(Colour { transfer, primaries, ..Colour::default() });
+        let blocks: Vec<u8> = (0..sdr.bytes()).map(|at| at as u8).collect();
+        for (input, output) in [(hdr, sdr), (sdr, hdr)] {
+            let mut copy = vec![0; blocks.len()];
+            Encoder::between(input, output).unwrap().encode(&blocks, &mut copy).unwrap();
+            assert_eq!(copy, blocks);
+        }
     }
 }

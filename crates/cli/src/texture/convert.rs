@@ -34,10 +34,17 @@ impl Converter {
     /// # Errors
     /// If frames of `input` cannot be converted to `format`.
     pub(crate) fn new(input: Layout, format: Format) -> anyhow::Result<Self> {
-        let from = input.format();
-        let output = written(&input, format);
+        Self::between(input, written(&input, format))
+    }
+
+    /// Creates a converter from frames of `input` to frames of `output`, of the same size.
+    ///
+    /// # Errors
+    /// If frames of `input` cannot be converted to `output`.
+    pub(crate) fn between(input: Layout, output: Layout) -> anyhow::Result<Self> {
+        let (from, format) = (input.format(), output.format());
         let is_picture = |format| matches!(format, Format::Rgb24 | Format::Rgba8);
-        let way = if from == format || is_picture(format) {
+        let way = if input == output || is_picture(format) {
             Way::Decode(Decoder::of(input, format)?)
         } else if Encoder::supports(from, format) || !Encoder::supports(Format::Rgba8, format) {
             Way::Encode(Encoder::between(input, output)?)
@@ -78,6 +85,8 @@ impl Converter {
 
 #[cfg(test)]
 mod tests {
+    use rushes::texture::ColourRange;
+
     use super::*;
 
     #[test]
@@ -95,6 +104,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn frames_of_other_colours_become_those_of_the_file() {
+        let file = Layout::new(Format::Yuv420, 16, 8).unwrap();
+        let colour = Colour { range: ColourRange::Full, ..Colour::default() };
+        let mut converter = Converter::between(file.with_colour(colour), file).unwrap();
+        assert_eq!(*converter.output(), file);
+        // White of the full range, and then of the limited range.
+        let (mut frame, mut out) = (vec![128; file.bytes()], vec![0; file.bytes()]);
+        frame[..128].fill(255);
+        converter.convert(&frame, &mut out).unwrap();
+        assert_eq!((out[0], out[128]), (235, 128));
+        let mut same = Converter::between(file, file).unwrap();
+        same.convert(&frame, &mut out).unwrap();
+        assert_eq!(out, frame);
     }
 
     #[test]

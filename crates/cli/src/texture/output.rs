@@ -82,7 +82,7 @@ impl Output {
             );
         }
         let name = || self.path.display().to_string();
-        self.converter = Converter::new(input, now.format()).with_context(name)?;
+        self.converter = Converter::between(input, now).with_context(name)?;
         Ok(())
     }
 

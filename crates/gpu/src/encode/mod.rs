@@ -81,7 +81,17 @@ impl GpuEncoder {
     /// [`GpuError::Codec`] if a frame cannot have this size.
     pub fn new(gpu: &Gpu, output: Format, width: u32, height: u32) -> Result<Self, GpuError> {
         let input = Layout::new(Format::Rgba8, width, height).map_err(CodecError::from)?;
-        let output = Layout::new(output, width, height).map_err(CodecError::from)?;
+        Self::of(gpu, &input, output)
+    }
+
+    /// Creates an encoder as [`GpuEncoder::new`], of RGBA8 with the size, curve and primaries of
+    /// `pictures`; the frames have these, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`GpuEncoder::new`].
+    pub fn of(gpu: &Gpu, pictures: &Layout, output: Format) -> Result<Self, GpuError> {
+        let (input, output) = (pictures.in_format(Format::Rgba8), pictures.in_format(output));
         let pipeline = Pipeline::new(gpu, &output, Input::Pixels)?;
         Ok(Self { gpu: gpu.clone(), input, output, pipeline, stripes: Vec::new(), stripe_rows: 0 })
     }
@@ -205,6 +215,8 @@ impl GpuEncoder {
 
 #[cfg(test)]
 mod tests {
+    use rushes_texture::{Colour, Primaries, Transfer};
+
     use super::*;
     use crate::device::{GpuOptions, Interface};
 
@@ -212,6 +224,18 @@ mod tests {
     pub(super) fn devices() -> Vec<Gpu> {
         let open = |interface| Gpu::open(GpuOptions { interface, validate: false }).ok();
         [Interface::Vulkan, Interface::Gl].into_iter().filter_map(open).collect()
+    }
+
+    #[test]
+    fn frames_have_the_curve_and_the_primaries_of_the_pictures() {
+        let (transfer, primaries) = (Transfer::Pq, Primaries::Bt2020);
+        let colour = Colour { transfer, primaries, ..Colour::default() };
+        let pictures = Layout::new(Format::Rgb24, 8, 8).unwrap().with_colour(colour);
+        for gpu in devices() {
+            let encoder = GpuEncoder::of(&gpu, &pictures, Format::Bc1).unwrap();
+            assert_eq!(*encoder.output(), pictures.in_format(Format::Bc1));
+            assert_eq!(encoder.output().colour(), colour);
+        }
     }
 
     #[test]

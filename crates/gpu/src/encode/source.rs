@@ -63,14 +63,13 @@ impl<S: Source> EncodedSource<S> {
     /// converted to RGBA8.
     pub fn new(gpu: &Gpu, source: S, format: Format) -> Result<Self, GpuError> {
         let input = source.layout();
-        let (width, height) = (input.width(), input.height());
         let (mut decoder, mut pixels) = (None, Vec::new());
         if input.format() != Format::Rgba8 {
             let made = Decoder::of(*input, Format::Rgba8)?;
             pixels.resize(made.output().bytes(), 0);
             decoder = Some(made);
         }
-        let encoder = GpuEncoder::new(gpu, format, width, height)?;
+        let encoder = GpuEncoder::of(gpu, input, format)?;
         let encoding = Encoding { decoder, pixels, encoder };
         Ok(Self { source, encoding, memory: Memory::default() })
     }

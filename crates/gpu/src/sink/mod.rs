@@ -144,8 +144,8 @@ impl GpuSink {
         (self.tiles.load(Ordering::Relaxed), self.submits.load(Ordering::Relaxed))
     }
 
-    /// Returns the number of bytes that did not arrive in time and that the device copied from the
-    /// previous frame.
+    /// Returns the number of bytes that the device copied from the previous frame: those that did not arrive
+    /// in time, and those of stripes that the server told as unchanged.
     pub fn concealed(&self) -> u64 {
         self.concealed.load(Ordering::Relaxed)
     }

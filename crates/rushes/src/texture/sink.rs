@@ -133,14 +133,17 @@ impl TextureFrame<'_> {
         self.ending.slot
     }
 
-    /// Returns whether every packet of the frame arrived.
+    /// Returns whether every packet of the frame arrived, and no stripe is stale.
     pub fn is_whole(&self) -> bool {
         self.ending.whole
     }
 
-    /// Returns the number of packets that did not arrive in time.
+    /// Returns the number of packets that did not arrive in time; it is 0 only if the frame is whole.
+    ///
+    /// A stale stripe, which the server told as unchanged although its octets had not arrived before, counts
+    /// as one.
     pub fn packets_missing(&self) -> u32 {
-        self.ending.missing
+        self.ending.missing.saturating_add(self.ending.stale)
     }
 
     /// Returns the ranges of octets that did not arrive, or that the server told as unchanged although they

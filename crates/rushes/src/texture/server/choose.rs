@@ -101,7 +101,9 @@ pub(super) fn encode(
 ) -> Result<Encoding, Refusal> {
     let mut layout = source.in_format(format);
     if !has_colour {
-        layout = layout.with_colour(Colour::default());
+        // Curve and primaries stay: nothing is converted for them, and blocks must remain as they are.
+        let Colour { transfer, primaries, .. } = layout.colour();
+        layout = layout.with_colour(Colour { transfer, primaries, ..Colour::default() });
     }
     let shape = TextureShape::choose_for(layout, units, payload);
     let shape = shape.and_then(|shape| if is_packed { shape.packed() } else { Ok(shape) });
@@ -206,7 +208,7 @@ fn units(shape: &TextureShape) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
-    use rushes_texture::{ColourRange, Matrix};
+    use rushes_texture::{ColourRange, Matrix, Primaries, Transfer};
 
     use super::*;
 
@@ -226,5 +228,16 @@ mod tests {
         assert!(new.passes_through() && *new.shape().layout() == source);
         assert_eq!(super::colour(old.shape(), Abilities::FEC), [0; 4]);
         assert_eq!(super::colour(new.shape(), Abilities::COLOUR), colour.code_points());
+    }
+
+    #[test]
+    fn an_old_client_gets_blocks_of_high_dynamic_range_as_they_are() {
+        let (transfer, primaries) = (Transfer::Pq, Primaries::Bt2020);
+        let colour = Colour { transfer, primaries, ..Colour::default() };
+        let source = Layout::new(Format::Bc1, 64, 64).unwrap().with_colour(colour);
+        let Ok(encoding) = encode(&source, (Format::Bc1, false), (1, 1_000), false) else {
+            panic!("blocks can be sent as they are");
+        };
+        assert!(encoding.passes_through());
     }
 }

@@ -71,7 +71,9 @@ pub struct ServerOptions {
     /// A stripe has up to 32 KiB. One whose pixels are those of the frame before is told as unchanged, and is
     /// not encoded. The others are LZ4 blocks, where that saves an eighth at least. Clients with repair packets
     /// ([`fec`](Self::fec)) get neither. For the comparison the server keeps the picture of the last frame.
-    /// Over UDP and RTP each stripe is sent once a second nonetheless, because packets may be lost.
+    /// Over UDP and RTP each stripe is sent nonetheless once in as many frames as make a second at the source's
+    /// rate, because packets may be lost. A stripe of a frame that is still being made, as those of a graphics
+    /// processor, cannot be compared, and is sent.
     pub packing: bool,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,

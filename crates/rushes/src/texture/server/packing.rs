@@ -110,8 +110,12 @@ impl Packs {
 
     /// Returns the octets that tell a stripe as unchanged, as far as its age goes.
     pub(super) fn mark(&self, number: usize) -> Option<[u8; PACKING_BYTES]> {
+        self.packing(number).map(Packing::write)
+    }
+
+    fn packing(&self, number: usize) -> Option<Packing> {
         let past = self.past.get(number)?;
-        Packing::unchanged(self.frame.checked_sub(past.frame)?).map(Packing::write)
+        Packing::unchanged(self.frame.checked_sub(past.frame)?)
     }
 
     /// Returns the octets that tell a stripe as unchanged, if it is and need not be sent.
@@ -125,8 +129,10 @@ impl Packs {
         if self.refresh.round.is_some_and(is_in_turn) || self.refresh.requested.contains(&number) {
             return None;
         }
-        let mark = self.mark(number)?;
-        encoding.is_same(picture, &before, stripe).then_some(mark)
+        let packing = self.packing(number)?;
+        // A stripe of a few octets has no packed form: it would not be shorter.
+        encoding.shape().plan().packed_packets(stripe, packing)?;
+        encoding.is_same(picture, &before, stripe).then_some(packing.write())
     }
 
     /// Returns whether LZ4 is tried for a stripe.
@@ -176,7 +182,54 @@ impl Packs {
 
 #[cfg(test)]
 mod tests {
+    use rushes_texture::{Format, Frame, Layout};
+
+    use super::super::super::shape::TextureShape;
     use super::*;
+
+    /// Returns, for each stripe of frame `frame`, how old it is told to be if its picture is that of the
+    /// frame before, in which all was sent.
+    fn ages((width, height): (u32, u32), frame: u64, refresh: Refresh) -> Vec<Option<Packing>> {
+        let layout = Layout::new(Format::Rgba8, width, height).unwrap();
+        let shape = TextureShape::choose_for(layout, 1, 1_000).unwrap().packed().unwrap();
+        let encoding = Arc::new(Encoding::new(layout, shape).unwrap());
+        let picture = Picture::Whole(Frame::new(vec![7; layout.bytes()]));
+        let plan = encoding.shape().plan();
+        let past = vec![Past { frame: frame - 1, ..Past::default() }; plan.stripes()];
+        let before = Before { encoding: encoding.clone(), picture: picture.clone(), past };
+        let packs = Packs::new(frame, &encoding, Some(before), refresh);
+        let stripes = (0..plan.stripe_count(0)).map(|index| plan.stripe(0, index).unwrap());
+        let marks = stripes
+            .enumerate()
+            .map(|(number, stripe)| packs.unchanged((&encoding, &picture), (&stripe, number)));
+        marks.map(|mark| mark.and_then(Packing::parse)).collect()
+    }
+
+    #[test]
+    fn a_stripe_is_sent_if_it_was_requested_or_is_in_turn() {
+        let told = Packing::unchanged(1);
+        let refresh = |requested: &[usize], round| Refresh {
+            requested: requested.iter().copied().collect(),
+            round,
+        };
+        let size = (256, 128);
+        let all = ages(size, 5, refresh(&[], None));
+        assert!(all.len() == 4 && all.iter().all(|age| *age == told), "{all:?}");
+        assert_eq!(ages(size, 5, refresh(&[1, 3], None)), [told, None, told, None]);
+        // Within a round each stripe is sent once.
+        for number in 0..4_u64 {
+            let sent = ages(size, 60 - number, refresh(&[], Some(60)));
+            let expected: Vec<_> = (0..4).map(|at| told.filter(|_| at != number)).collect();
+            assert_eq!(sent, expected);
+        }
+    }
+
+    #[test]
+    fn a_stripe_of_no_more_octets_than_its_mark_is_sent() {
+        let refresh = || Refresh { requested: BTreeSet::new(), round: None };
+        assert_eq!(ages((1, 1), 5, refresh()), [None]);
+        assert_eq!(ages((2, 1), 5, refresh()), [Packing::unchanged(1)]);
+    }
 
     #[test]
     fn what_lz4_does_not_shorten_is_tried_ever_more_rarely() {
