@@ -22,7 +22,7 @@
 //! | 6 | kind: 1 | | 6 | kind: 2 |
 //! | 7 | 0 | | 7 | unit, 0 to 63 |
 //! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
-//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP; bit 4: recovery, 5: repair packets, 6: packed stripes | | 24 | *end* |
+//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP; bit 4: recovery, 5: repair packets, 6: packed stripes, 7: colours | | 24 | *end* |
 //! | 17 | requested format; 0: any | | | |
 //! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
 //! | 19 | requested units, up to 64; 0: any | | | |

@@ -53,6 +53,17 @@ impl Route {
         self.address
     }
 
+    /// Replaces the paths of later datagrams in both directions.
+    #[allow(dead_code, reason = "not every test changes its paths")]
+    pub(crate) fn set_path(&self, path: &Path) {
+        let units = self.shared.units.lock().unwrap_or_else(PoisonError::into_inner);
+        for (relay, _) in units.iter() {
+            for way in [Way::There, Way::Back] {
+                relay.set_path(way, path.clone());
+            }
+        }
+    }
+
     /// The counts for each unit's picture datagrams.
     pub(crate) fn statistics(&self) -> Vec<Statistics> {
         let units = self.shared.units.lock().unwrap_or_else(PoisonError::into_inner);
