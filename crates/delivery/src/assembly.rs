@@ -134,7 +134,7 @@ pub struct Ending {
     /// Packets that did not arrive.
     /// With packed stripes it is an estimate: of a stripe of which nothing arrived, as many as before.
     pub missing: u32,
-    /// Stripes that the sender told as unchanged, but whose octets did not arrive before.
+    /// Stripes that the sender reported as unchanged, but whose octets did not arrive before.
     pub stale: u32,
     /// The slot of the previous frame, whose octets can replace missing ones.
     pub previous: Option<usize>,
@@ -185,9 +185,9 @@ pub struct AssemblyStatistics {
     pub repairs: u64,
     /// Stripes that arrived packed.
     pub stripes_unpacked: u64,
-    /// Stripes that were told as unchanged, and were.
+    /// Stripes that were reported as unchanged, and were.
     pub stripes_unchanged: u64,
-    /// Stripes that were told as unchanged, but whose octets had not arrived before.
+    /// Stripes that were reported as unchanged, but whose octets had not arrived before.
     pub stripes_stale: u64,
 }
 

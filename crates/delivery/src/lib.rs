@@ -69,7 +69,7 @@
 //!
 //! # Packed stripes
 //!
-//! If both ends can, a stripe may be sent packed: told as unchanged, or as one LZ4 block. Each of its packets
+//! If both ends can, a stripe may be sent packed: reported as unchanged, or as one LZ4 block. Each of its packets
 //! has a [`Packing`] of four octets between its header and its octets; only as many packets are sent as the
 //! packed octets need, which are cut into P' = payload − 4 octets each. Packet n of the frame has the number
 //! 102 · P + n then, and 103 · P + n if it is sent again, with n counted from the first packet of the stripe.

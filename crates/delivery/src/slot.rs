@@ -29,7 +29,7 @@ pub(super) struct StripeState {
     pub(super) staged: u32,
     /// Whether the frame ended before all of its packets came.
     pub(super) is_abandoned: bool,
-    /// Whether it is told as unchanged, and the octets that it had are not known.
+    /// Whether the sender reported it as unchanged although its octets did not arrive before.
     pub(super) is_stale: bool,
 }
 

@@ -76,7 +76,7 @@ pub(super) struct Held {
 pub(super) struct Lack {
     /// Packets that did not arrive; an estimate for stripes of which nothing arrived.
     pub(super) missing: u32,
-    /// Stripes told as unchanged whose octets are not known.
+    /// Stripes reported as unchanged whose octets are not known.
     pub(super) stale: u32,
 }
 
@@ -315,7 +315,7 @@ impl Assembly {
         lack
     }
 
-    /// Writes the ranges of octets of an ended frame that its stripes told as unchanged have to `kept`:
+    /// Writes the ranges of octets of an ended frame that its stripes reported as unchanged have to `kept`:
     /// they are those of the frame before. Stale ones are among the gaps instead
     /// ([`gaps`](Self::gaps)).
     pub fn kept(&self, slot: usize, kept: &mut Vec<Gap>) {
@@ -323,7 +323,7 @@ impl Assembly {
         self.unchanged(slot, false, kept);
     }
 
-    /// Adds the stripes told as unchanged that are stale, or that are not.
+    /// Adds the stripes reported as unchanged that are stale, or that are not.
     pub(super) fn unchanged(&self, slot: usize, is_stale: bool, ranges: &mut Vec<Gap>) {
         let Some(it) = self.slots.get(slot).filter(|it| !it.stripes.is_empty()) else { return };
         for (stripe, state) in self.plan.all_stripes().zip(&it.stripes) {

@@ -95,7 +95,7 @@ impl Abilities {
     /// Bit 1: the server may send repair packets, from which packets that did not arrive are computed
     /// (UDP).
     pub const FEC: Self = Self(2);
-    /// Bit 2: the server may send packed stripes: told as unchanged, or as an LZ4 block.
+    /// Bit 2: the server may send packed stripes: reported as unchanged, or as an LZ4 block.
     pub const PACKING: Self = Self(4);
     /// Bit 3: the offer contains what the values of frames stand for
     /// ([`Offer::colour`](super::Offer::colour)).

@@ -164,7 +164,7 @@ impl Shared {
             return None;
         }
         let Some((texture, sent_at)) = state.sent.take() else {
-            // The renderer has ended; a canvas that outlives it is told so.
+            // The renderer has ended, so canvases that it still holds must not be taken.
             state.is_closed = true;
             return None;
         };

@@ -145,7 +145,7 @@ impl GpuSink {
     }
 
     /// Returns the number of bytes that the device copied from the previous frame: those that did not arrive
-    /// in time, and those of stripes that the server told as unchanged.
+    /// in time, and those of stripes that the server reported as unchanged.
     pub fn concealed(&self) -> u64 {
         self.concealed.load(Ordering::Relaxed)
     }

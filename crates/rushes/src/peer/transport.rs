@@ -228,7 +228,7 @@ impl Transport {
         let told = told.as_mut().filter(|_| offered.is_none() && ended.is_none())?;
         let candidates = agent.local_candidates();
         let late = candidates.iter().filter(|it| !told.contains(&it.address()));
-        // Servers that always tell others must not fill this.
+        // A server that reports a new address each time must not fill the list.
         let late: Vec<_> = late.take(TOLD_MAX.saturating_sub(told.len())).collect();
         told.extend(late.iter().map(|it| it.address()));
         let late: Vec<_> = late.into_iter().map(ToString::to_string).collect();

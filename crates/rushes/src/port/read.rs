@@ -114,7 +114,7 @@ impl Port {
         }
     }
 
-    /// Reads what waits in the socket, before the timers of stream `own` that are due are handled.
+    /// Reads what waits in the sockets. It is called before due timers of stream `own` are handled.
     ///
     /// A thread that did not run for a while finds its timers due, and packets that arrived in time still in
     /// the socket.

@@ -140,13 +140,13 @@ impl TextureFrame<'_> {
 
     /// Returns the number of packets that did not arrive in time; it is 0 only if the frame is whole.
     ///
-    /// A stale stripe, which the server told as unchanged although its octets had not arrived before, counts
+    /// A stale stripe, which the server reported as unchanged although its octets had not arrived before, counts
     /// as one.
     pub fn packets_missing(&self) -> u32 {
         self.ending.missing.saturating_add(self.ending.stale)
     }
 
-    /// Returns the ranges of octets that did not arrive, or that the server told as unchanged although they
+    /// Returns the ranges of octets that did not arrive, or that the server reported as unchanged although they
     /// had not arrived before. They contain the previous frame's octets, or 0 if there is none.
     pub fn concealed(&self) -> &[Gap] {
         self.gaps

@@ -191,7 +191,7 @@ fn mode(shape: &TextureShape, rate: FrameRate) -> VideoMode {
     VideoMode { width: layout.width(), height: layout.height(), rate, format }
 }
 
-/// Returns what the client is told of the frames' colours.
+/// Returns the colours in the offer: the frames' own, or zeros for a client that does not know them.
 fn colour(shape: &TextureShape, abilities: Abilities) -> [u8; 4] {
     if abilities.contains(Abilities::COLOUR) {
         shape.layout().colour().code_points()

@@ -1,4 +1,4 @@
-//! How the stripes of a frame are sent: as they are, packed, or told as unchanged.
+//! How the stripes of a frame are sent: as they are, packed, or reported as unchanged.
 //!
 //! A stripe is unchanged if the rows of the picture that it is made of are those of the session's last
 //! frame, octet by octet. A stripe that LZ4 hardly shortens is tried again ever more rarely.
@@ -20,7 +20,7 @@ const FAILURES_MAX: u8 = 5;
 pub(super) enum Form {
     /// As it is, perhaps because LZ4 was tried in vain.
     Stored { is_tried: bool },
-    /// It was told as unchanged.
+    /// It was reported as unchanged.
     Unchanged,
     /// Its packets, each behind its header.
     Packed(Arc<[u8]>),
