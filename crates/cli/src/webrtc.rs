@@ -16,7 +16,7 @@ use crate::token::EntryArgs;
 /// The largest packets that go to a server: every path carries them.
 pub(crate) const MTU: usize = 1280;
 /// How long a peer may take from the answer to the first path and keys.
-const CONNECT_TIME: Duration = Duration::from_secs(20);
+pub(crate) const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// Interval between checks whether the connection is still wanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -64,19 +64,25 @@ pub(crate) fn connect(
             return Ok(Some(streams).filter(|_| !is_stopped()));
         }
         if start.elapsed() >= CONNECT_TIME {
-            anyhow::ensure!(
-                !peer.is_connected(),
-                "the peer answers, but has not agreed on keys by DTLS within {CONNECT_TIME:?}"
-            );
-            if peer.is_gathering() {
-                tracing::warn!(
-                    "a STUN or TURN server does not answer: check its address, and that it takes UDP"
-                );
-            }
-            return Err(Error::Peer(PeerError::NoPath).into());
+            return Err(not_connected(peer));
         }
     }
     Ok(None)
+}
+
+/// Says why there is no connection within [`CONNECT_TIME`].
+pub(crate) fn not_connected(peer: &Peer) -> anyhow::Error {
+    if peer.is_connected() {
+        return anyhow::anyhow!(
+            "the peer answers, but has not agreed on keys by DTLS within {CONNECT_TIME:?}"
+        );
+    }
+    if peer.is_gathering() {
+        tracing::warn!(
+            "a STUN or TURN server does not answer: check its address, and that it takes UDP"
+        );
+    }
+    Error::Peer(PeerError::NoPath).into()
 }
 
 impl Entered {

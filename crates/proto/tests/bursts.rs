@@ -47,6 +47,21 @@ fn batches(sender: &mut Sender, frame: &[u8], limit: Option<usize>) -> Vec<Vec<V
     batches
 }
 
+/// The packets of a frame that is left for later after each batch.
+fn packets_in_parts(sender: &mut Sender, frame: &[u8], limit: usize) -> Vec<Vec<u8>> {
+    let (mut batch, mut packets) = (Batch::new(), Vec::new());
+    let mut rest = sender.push(frame, None).unwrap().suspend();
+    loop {
+        let mut outgoing = sender.resume(frame, &rest);
+        outgoing.limit_batches(limit);
+        if !outgoing.fill(&mut batch) {
+            return packets;
+        }
+        packets.extend(batch.datagrams().map(<[u8]>::to_vec));
+        rest = outgoing.suspend();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
@@ -66,6 +81,9 @@ proptest! {
         let whole = batches(&mut sender(kind, secured), &frame, None);
         let limited = batches(&mut sender(kind, secured), &frame, Some(limit));
         prop_assert_eq!(whole.concat(), limited.concat());
+        let mut parted = sender(kind, secured);
+        prop_assert_eq!(whole.concat(), packets_in_parts(&mut parted, &frame, limit));
+        prop_assert_eq!(parted.statistics().frames_cut, 0);
         for (n, batch) in limited.iter().enumerate() {
             let octets: usize = batch.iter().map(Vec::len).sum();
             prop_assert!(octets <= limit.max(PACKET_LEN_MAX));
@@ -74,6 +92,27 @@ proptest! {
             prop_assert!(is_last || octets + PACKET_LEN_MAX > limit.min(65_507));
         }
     }
+}
+
+#[test]
+fn a_frame_that_is_left_ends_with_the_next_one() {
+    let (mut sender, mut batch) = (sender(Kind::Generic, true), Batch::new());
+    let frame = Source::new(Kind::Generic, vec![Kind::Generic.unit(1, 9000, &mut Seeded(3))]).frame;
+    let mut outgoing = sender.push(&frame, None).unwrap();
+    outgoing.limit_batches(0);
+    assert!(outgoing.fill(&mut batch));
+    let rest = outgoing.suspend();
+    // With other octets nothing is sent, and the frame is cut.
+    assert!(!sender.resume(&frame[1..], &rest).fill(&mut batch));
+    assert_eq!(sender.statistics().frames_cut, 1);
+    let _whole = batches(&mut sender, &frame, None);
+    let next = sender.next_sequence();
+    assert!(!sender.resume(&frame, &rest).fill(&mut batch));
+    assert_eq!(
+        sender.statistics().packets,
+        u64::from(next.0.wrapping_sub(65_500)) - 1,
+        "one number was skipped"
+    );
 }
 
 #[test]

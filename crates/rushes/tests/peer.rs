@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rushes::peer::{Direction, Peer, PeerError, PeerEvent, PeerStream};
-use rushes::{Codec, Context, Error, Recovery};
+use rushes::{Codec, Context, Error, Pacing, Poller, Recovery};
 
 const TIME: Duration = Duration::from_secs(10);
 
@@ -58,6 +58,58 @@ fn video_and_audio_go_both_ways_on_one_path() {
             assert!(video.data() == frame && audio.data() == [0xf8, number, 0xfe]);
         }
     }
+}
+
+#[test]
+fn one_thread_connects_two_peers_and_sends_a_frame_in_parts() {
+    let (mut alice, mut bob, mut poller) = (peer(), peer(), Poller::new().unwrap());
+    alice.add(alice.stream(Codec::H264), Direction::SendOnly);
+    bob.add(bob.stream(Codec::H264), Direction::RecvOnly);
+    let offer = alice.offer().unwrap();
+    alice.set_answer(&bob.answer(&offer).unwrap()).unwrap();
+    for (token, peer) in (0..).zip([&alice, &bob]) {
+        poller.add_peer(peer, token).unwrap();
+        let waker = poller.waker();
+        peer.on_event(move || waker.wake());
+    }
+    let taken = poller.add_peer(&bob, 0);
+    assert!(matches!(taken, Err(Error::TokenTaken { token: 0 })), "{taken:?}");
+    let (mut ours, mut theirs) = (None, None);
+    while ours.is_none() || theirs.is_none() {
+        // An event ends the wait.
+        poller.pull(TIME).unwrap();
+        for (peer, streams) in [(&mut alice, &mut ours), (&mut bob, &mut theirs)] {
+            let events: Vec<_> = std::iter::from_fn(|| peer.poll_event()).collect();
+            if events.contains(&PeerEvent::Keys) {
+                *streams = Some(peer.connect(Duration::ZERO).unwrap().unwrap());
+            }
+        }
+    }
+    let mut sender = ours.unwrap().remove(0).stream.split().unwrap().0;
+    let receiver = theirs.unwrap().remove(0).stream.split().unwrap().1;
+    poller.add(receiver, 2).unwrap();
+    let frames = [picture(1, 90_000), picture(2, 300)];
+    for frame in &frames {
+        let mut due = sender.begin_frame(frame.as_slice().into(), None, Instant::now()).unwrap();
+        let mut received = None;
+        while due.is_some() || received.is_none() {
+            let wait = due.map_or(TIME, |due| due.saturating_duration_since(Instant::now()));
+            received = poller.pull(wait).unwrap().or(received);
+            due = due.and_then(|_| sender.continue_frame().unwrap());
+        }
+        let (token, received) = received.unwrap();
+        assert!(token == 2 && received.data() == frame);
+    }
+    assert_eq!(sender.continue_frame().unwrap(), None, "nothing is left");
+    // At this rate the large one takes 72 seconds. Another frame ends one that is not finished.
+    sender.set_pacing(Pacing::Rate(10_000)).unwrap();
+    let due = sender.begin_frame(frames[0].as_slice().into(), None, Instant::now()).unwrap();
+    assert!(due.is_some() && sender.statistics().packets < 100, "{:?}", sender.statistics());
+    sender.set_pacing(Pacing::default()).unwrap();
+    sender.push_frame(&frames[1], None).unwrap();
+    assert_eq!(sender.statistics().frames_cut, 1);
+    while poller.pull(TIME).unwrap().is_none_or(|(_, frame)| frame.data() != frames[1]) {}
+    assert!(poller.remove(0).is_none() && poller.len() == 2, "a peer stays the application's");
 }
 
 #[test]

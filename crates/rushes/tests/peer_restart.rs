@@ -46,8 +46,9 @@ impl End {
     fn paths(&self) -> Vec<SocketAddr> {
         let events = std::iter::from_fn(|| self.peer.poll_event());
         events
-            .map(|event| match event {
-                PeerEvent::Path { remote, .. } => remote,
+            .filter_map(|event| match event {
+                PeerEvent::Path { remote, .. } => Some(remote),
+                PeerEvent::Keys => None,
                 other => panic!("{other:?}"),
             })
             .collect()

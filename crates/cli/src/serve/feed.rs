@@ -126,7 +126,7 @@ impl Feed<'_> {
             self.hub.take_key_request();
             requests.note_key_frame();
         }
-        let (track, data, shown) = (self.track, frame.data, Instant::now());
+        let (track, data, shown) = (self.track, frame.data.into(), Instant::now());
         let sample = Sample { track, data, ticks, captured, shown, is_key };
         self.hub.show(Show::default(), sample);
         Ok(())

@@ -9,6 +9,7 @@ use rushes::Codec;
 use rushes::sdp::Encoding;
 
 use super::queue::{Pushed, Queue};
+use super::workers::Bell;
 
 /// The shortest interval of requests for key frames on behalf of viewers whose paths carry less than the video.
 const LIMITED_INTERVAL: Duration = Duration::from_secs(4);
@@ -25,7 +26,7 @@ pub(super) struct Track {
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) track: usize,
-    pub(super) data: Vec<u8>,
+    pub(super) data: Arc<[u8]>,
     /// Ticks of its track's clock since an instant that all tracks share.
     pub(super) ticks: u32,
     pub(super) captured: Instant,
@@ -107,11 +108,12 @@ impl Hub {
         }
     }
 
-    /// Adds a viewer of `show`; its queue begins with the next key frame. It has ended if that show is over.
-    pub(super) fn watch(&self, show: Show) -> Arc<Queue> {
+    /// Adds a viewer of `show`, for whom `bell` rings; its queue begins with the next key frame. It has ended if that
+    /// show is over.
+    pub(super) fn watch(&self, show: Show, bell: Option<Bell>) -> Arc<Queue> {
         let mut state = self.lock();
         let is_over = state.has_ended || state.show != show;
-        let queue = Arc::new(Queue::new(state.tracks.len(), is_over));
+        let queue = Arc::new(Queue::new(state.tracks.len(), is_over, bell));
         if !is_over {
             state.viewers.retain(|viewer| viewer.strong_count() > 0);
             state.viewers.push(Arc::downgrade(&queue));
@@ -219,12 +221,12 @@ mod tests {
 
     fn sample(track: usize, ticks: u32, is_key: bool) -> Sample {
         let now = Instant::now();
-        Sample { track, data: vec![0; 1000], ticks, captured: now, shown: now, is_key }
+        Sample { track, data: [0; 1000].into(), ticks, captured: now, shown: now, is_key }
     }
 
     /// Returns the times of the frames that wait.
     fn waiting(queue: &Queue) -> Vec<u32> {
-        let next = || match queue.next(Duration::ZERO, |_| true) {
+        let next = || match queue.next(|_| true) {
             Next::Sample(sample) => Some(sample.ticks),
             Next::Nothing | Next::End => None,
         };
@@ -232,14 +234,14 @@ mod tests {
     }
 
     fn has_ended(queue: &Queue) -> bool {
-        matches!(queue.next(Duration::ZERO, |_| true), Next::End)
+        matches!(queue.next(|_| true), Next::End)
     }
 
     #[test]
     fn a_viewer_begins_with_a_key_frame_and_asks_for_one() {
         let hub = hub();
         hub.show(FIRST, sample(0, 1, true));
-        let queue = hub.watch(FIRST);
+        let queue = hub.watch(FIRST, None);
         assert!(hub.take_key_request() && !hub.take_key_request());
         hub.show(FIRST, sample(0, 2, false));
         assert!(hub.take_key_request());
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn a_viewer_that_is_behind_goes_on_at_the_next_key_frame_and_others_lose_nothing() {
         let hub = hub();
-        let (slow, fast) = (hub.watch(FIRST), hub.watch(FIRST));
+        let (slow, fast) = (hub.watch(FIRST, None), hub.watch(FIRST, None));
         let mut seen = 0;
         for ticks in 0..10_000 {
             hub.show(FIRST, sample(0, ticks, ticks % 100 == 0));
@@ -272,16 +274,18 @@ mod tests {
     #[test]
     fn video_that_is_behind_takes_no_room_from_sound() {
         let hub = hub();
-        let queue = hub.watch(FIRST);
+        let queue = hub.watch(FIRST, None);
         for ticks in 0..2 * WAITING_FRAMES as u32 {
             hub.show(FIRST, sample(0, ticks, true));
         }
         hub.show(FIRST, sample(1, 7, true));
         let of_sound = |track| track == 1;
-        let Next::Sample(sound) = queue.next(Duration::ZERO, of_sound) else { panic!("no sound") };
+        let Next::Sample(sound) = queue.next(of_sound) else { panic!("no sound") };
         assert_eq!(sound.ticks, 7);
-        assert!(matches!(queue.next(Duration::ZERO, of_sound), Next::Nothing));
+        hub.end();
+        assert!(matches!(queue.next(of_sound), Next::Nothing), "video still waits");
         assert_eq!(waiting(&queue).len(), WAITING_FRAMES);
+        assert!(has_ended(&queue));
     }
 
     #[test]
@@ -298,20 +302,20 @@ mod tests {
     #[test]
     fn the_end_is_told_after_the_last_frame() {
         let hub = hub();
-        let queue = hub.watch(FIRST);
+        let queue = hub.watch(FIRST, None);
         hub.show(FIRST, sample(0, 1, true));
         hub.end();
         assert_eq!(waiting(&queue), [1]);
-        assert!(has_ended(&queue) && has_ended(&hub.watch(FIRST)));
+        assert!(has_ended(&queue) && has_ended(&hub.watch(FIRST, None)));
     }
 
     #[test]
     fn viewers_that_have_gone_are_forgotten() {
         let hub = hub();
         for _ in 0..1000 {
-            drop(hub.watch(FIRST));
+            drop(hub.watch(FIRST, None));
         }
-        let _queue = hub.watch(FIRST);
+        let _queue = hub.watch(FIRST, None);
         assert_eq!((hub.counts(), hub.lock().viewers.len()), ((0, 1), 1));
     }
 
@@ -319,18 +323,18 @@ mod tests {
     fn a_viewer_gets_nothing_of_another_publisher() {
         let hub = Hub::new(Vec::new());
         let first = hub.begin(tracks());
-        let (queue, connecting) = (hub.watch(first), hub.shown().0);
+        let (queue, connecting) = (hub.watch(first, None), hub.shown().0);
         hub.show(first, sample(0, 1, true));
         let second = hub.begin(tracks());
         hub.show(second, sample(0, 2, true));
         assert_eq!(waiting(&queue), [1]);
-        assert!(has_ended(&queue) && has_ended(&hub.watch(connecting)));
-        let queue = hub.watch(second);
+        assert!(has_ended(&queue) && has_ended(&hub.watch(connecting, None)));
+        let queue = hub.watch(second, None);
         hub.show(first, sample(0, 3, true));
         hub.show(second, sample(0, 4, true));
         assert_eq!(waiting(&queue), [4]);
         hub.leave(second);
-        assert!(has_ended(&queue) && has_ended(&hub.watch(second)));
+        assert!(has_ended(&queue) && has_ended(&hub.watch(second, None)));
     }
 
     #[test]
@@ -338,7 +342,7 @@ mod tests {
         let hub = Hub::new(Vec::new());
         let first = hub.begin(tracks());
         let second = hub.begin(tracks());
-        let queue = hub.watch(second);
+        let queue = hub.watch(second, None);
         hub.leave(first);
         assert_eq!((hub.shown().0, hub.shown().1.len()), (second, 2));
         assert!(!has_ended(&queue));

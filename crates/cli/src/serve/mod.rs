@@ -8,6 +8,8 @@ mod feed;
 #[cfg(feature = "webrtc")]
 mod hub;
 #[cfg(feature = "webrtc")]
+mod output;
+#[cfg(feature = "webrtc")]
 mod publisher;
 #[cfg(feature = "webrtc")]
 mod queue;
@@ -26,6 +28,8 @@ mod show;
 mod tests;
 #[cfg(feature = "webrtc")]
 mod viewer;
+#[cfg(feature = "webrtc")]
+mod workers;
 
 pub(crate) use self::args::ServeArgs;
 #[cfg(feature = "webrtc")]

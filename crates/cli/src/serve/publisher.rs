@@ -41,7 +41,7 @@ impl Publisher {
         session: &Arc<Session>,
         offer: &str,
     ) -> Result<(String, Self), Error> {
-        let mut peer = session.peer(context)?;
+        let mut peer = session.peer(context, None)?;
         let videos = recordings.map_or(&VIDEO[..], |it| it.videos());
         for (number, codec) in videos.iter().enumerate() {
             let stream = peer.stream(*codec);
@@ -202,7 +202,7 @@ impl Input<'_> {
                 captured: self.captured(timestamp, arrived),
                 shown: Instant::now(),
                 is_key: (codec.is_key_frame)(&media.data),
-                data: media.data,
+                data: media.data.into(),
             };
             self.hub.show(self.show, sample);
         }

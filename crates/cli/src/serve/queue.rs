@@ -1,10 +1,10 @@
 //! The frames that wait for one viewer.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hub::Sample;
+use super::workers::Bell;
 
 /// Maximum octets of a track's frames that wait for a viewer's thread. A viewer that is further behind goes on at the
 /// next key frame.
@@ -16,7 +16,8 @@ pub(super) const WAITING_FRAMES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    changed: Condvar,
+    /// Rings when there is something new.
+    bell: Option<Bell>,
 }
 
 #[derive(Debug)]
@@ -59,7 +60,7 @@ pub(super) enum Pushed {
 #[derive(Debug)]
 pub(super) enum Next {
     Sample(Arc<Sample>),
-    /// Nothing came in time.
+    /// Nothing waits at present.
     Nothing,
     /// What the viewer watches is over.
     End,
@@ -67,10 +68,10 @@ pub(super) enum Next {
 
 impl Queue {
     /// Creates the queue of a viewer of so many tracks; one that has ended stays empty.
-    pub(super) fn new(tracks: usize, has_ended: bool) -> Self {
+    pub(super) fn new(tracks: usize, has_ended: bool, bell: Option<Bell>) -> Self {
         let lane = || Lane { samples: VecDeque::new(), octets: 0, place: Place::New };
         let tracks = std::iter::repeat_with(lane).take(tracks).collect();
-        Self { waiting: Mutex::new(Waiting { tracks, has_ended }), changed: Condvar::new() }
+        Self { waiting: Mutex::new(Waiting { tracks, has_ended }), bell }
     }
 
     /// Adds a frame.
@@ -89,34 +90,34 @@ impl Queue {
         lane.octets += sample.data.len();
         lane.samples.push_back(sample.clone());
         drop(waiting);
-        self.changed.notify_all();
+        self.ring();
         Pushed::Waits
     }
 
     /// Ends the queue: the viewer gets what waits, and no more.
     pub(super) fn end(&self) {
         self.lock().has_ended = true;
-        self.changed.notify_all();
+        self.ring();
     }
 
-    /// Waits for the next frame of the tracks that `takes` names, at most for `timeout`. Of several tracks' frames the
-    /// one that was handed over first is the next.
-    pub(super) fn next(&self, timeout: Duration, takes: impl Fn(usize) -> bool) -> Next {
-        let waiting = self.lock();
-        let first = |waiting: &Waiting| {
-            let fronts = waiting.tracks.iter().filter_map(|lane| lane.samples.front());
-            fronts.filter(|it| takes(it.track)).min_by_key(|it| it.shown).map(|it| it.track)
-        };
-        let is_idle = |waiting: &mut Waiting| first(waiting).is_none() && !waiting.has_ended;
-        let waited = self.changed.wait_timeout_while(waiting, timeout, is_idle);
-        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let Some(track) = first(&waiting) else {
-            return if waiting.has_ended { Next::End } else { Next::Nothing };
+    /// Takes the next frame of the tracks that `takes` names. Of several tracks' frames the one that was handed over
+    /// first is the next. The end comes after the frames of all tracks.
+    pub(super) fn next(&self, takes: impl Fn(usize) -> bool) -> Next {
+        let mut waiting = self.lock();
+        let fronts = waiting.tracks.iter().filter_map(|lane| lane.samples.front());
+        let first = fronts.filter(|it| takes(it.track)).min_by_key(|it| it.shown);
+        let Some(track) = first.map(|it| it.track) else {
+            let is_empty = waiting.tracks.iter().all(|lane| lane.samples.is_empty());
+            return if waiting.has_ended && is_empty { Next::End } else { Next::Nothing };
         };
         let Some(lane) = waiting.tracks.get_mut(track) else { return Next::Nothing };
         let Some(sample) = lane.samples.pop_front() else { return Next::Nothing };
         lane.octets -= sample.data.len();
         Next::Sample(sample)
+    }
+
+    fn ring(&self) {
+        self.bell.iter().for_each(Bell::ring);
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -4,12 +4,15 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-use rushes::peer::{Peer, PeerHandle};
+use rushes::peer::{Peer, PeerHandle, PeerStream};
 use rushes::{Context, Error};
 use rushes_whip::{Reason, Refusal};
 
+use super::workers::Bell;
 use crate::ice::IceServers;
+use crate::webrtc;
 
 /// One session: a viewer or a publisher.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Session {
     is_over: AtomicBool,
     /// The connection, once there is one.
     connection: OnceLock<PeerHandle>,
+    /// Wakes the thread that it shares with other viewers.
+    bell: OnceLock<Bell>,
 }
 
 impl Session {
@@ -31,18 +36,23 @@ impl Session {
         (local, client): (IpAddr, IpAddr),
         servers: Arc<IceServers>,
     ) -> Self {
-        let (is_over, connection) = (AtomicBool::new(false), OnceLock::new());
-        Self { id: id.to_owned(), local, client, servers, is_over, connection }
+        let (is_over, connection, bell) =
+            (AtomicBool::new(false), OnceLock::new(), OnceLock::new());
+        Self { id: id.to_owned(), local, client, servers, is_over, connection, bell }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
-    /// browser on it may have no other address.
-    pub(super) fn peer(&self, context: &Context) -> Result<Peer, Error> {
+    /// browser on it may have no other address. A bell rings for its events, and for the end of the session.
+    pub(super) fn peer(&self, context: &Context, bell: Option<&Bell>) -> Result<Peer, Error> {
         let mut builder = context.peer();
         if self.local.is_loopback() {
             builder = builder.with_loopback();
         }
         let peer = self.servers.add_to(builder)?.open()?;
+        if let Some(bell) = bell.cloned() {
+            let _ = self.bell.set(bell.clone());
+            peer.on_event(move || bell.ring());
+        }
         let _ = self.connection.set(peer.handle());
         Ok(peer)
     }
@@ -75,9 +85,36 @@ impl Session {
 
     pub(super) fn end(&self) {
         self.is_over.store(true, Relaxed);
+        self.bell.get().into_iter().for_each(Bell::ring);
     }
 
     pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Relaxed)
+    }
+}
+
+/// A connection that is being set up.
+#[derive(Debug)]
+pub(super) struct Connecting {
+    /// When it is given up.
+    pub(super) until: Instant,
+}
+
+impl Connecting {
+    pub(super) fn new() -> Self {
+        Self { until: Instant::now() + webrtc::CONNECT_TIME }
+    }
+
+    /// Returns the streams once there is a path, and keys.
+    pub(super) fn streams(
+        &self,
+        peer: &mut Peer,
+        now: Instant,
+    ) -> anyhow::Result<Option<Vec<PeerStream>>> {
+        let streams = peer.connect(Duration::ZERO)?;
+        if streams.is_none() && now >= self.until {
+            return Err(webrtc::not_connected(peer));
+        }
+        Ok(streams)
     }
 }

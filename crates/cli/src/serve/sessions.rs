@@ -1,9 +1,9 @@
 //! The sessions of the HTTP server: viewers and one publisher.
 
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use rushes::peer::PeerError;
 use rushes::peer::ice::AgentError;
@@ -16,10 +16,8 @@ use super::publisher::Publisher;
 use super::recording::Recordings;
 use super::session::Session;
 use super::viewer::Viewer;
+use super::workers::{Task, Workers};
 use crate::ice::IceServers;
-
-/// Interval between checks whether threads have ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Opens sessions, and ends them.
 pub(super) struct Sessions {
@@ -28,31 +26,65 @@ pub(super) struct Sessions {
     recordings: Option<Arc<Recordings>>,
     /// Whether somebody may publish; otherwise a file is shown.
     takes_publisher: bool,
-    /// Maximum number of sessions, with those whose threads are about to end.
+    /// Maximum number of sessions, with those that are about to end.
     max: usize,
     /// The servers by which clients are reached.
     servers: Arc<IceServers>,
-    open: Mutex<Vec<Open>>,
+    register: Arc<Register>,
+    pub(super) viewers: Workers,
 }
 
-/// A session, until its thread has ended.
+/// The sessions that there are.
+#[derive(Default)]
+struct Register {
+    open: Mutex<Vec<Open>>,
+    left: Condvar,
+}
+
+/// A session, until its connection has ended.
 struct Open {
     session: Arc<Session>,
     kind: Kind,
-    /// `None` until its offer is answered.
-    thread: Option<JoinHandle<()>>,
 }
 
-impl Open {
-    fn is_open(&self) -> bool {
-        self.thread.as_ref().is_none_or(|thread| !thread.is_finished())
+/// The place of a session, which is free again when this is dropped.
+pub(super) struct Place {
+    register: Arc<Register>,
+    session: Arc<Session>,
+}
+
+impl Place {
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.session.end();
+        self.register.lock().retain(|it| !Arc::ptr_eq(&it.session, &self.session));
+        self.register.left.notify_all();
+    }
+}
+
+impl Register {
+    fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sessions {
     pub(super) fn new(context: Context, hub: Arc<Hub>, takes_publisher: bool, max: usize) -> Self {
-        let (recordings, servers, open) = (None, Arc::default(), Mutex::default());
-        Self { context, hub, recordings, takes_publisher, max, servers, open }
+        Self {
+            context,
+            hub,
+            recordings: None,
+            takes_publisher,
+            max,
+            servers: Arc::default(),
+            register: Arc::default(),
+            viewers: Workers::of_cores("rushes-view"),
+        }
     }
 
     /// Sets the servers by which clients are reached.
@@ -77,24 +109,20 @@ impl Sessions {
     }
 
     fn wait(&self, time: Duration, is_awaited: impl Fn(&Open) -> bool) {
-        let deadline = Instant::now() + time;
-        let is_any = || self.lock().iter().any(|open| open.is_open() && is_awaited(open));
-        while is_any() && Instant::now() < deadline {
-            thread::sleep(POLL_INTERVAL);
-        }
+        let is_any = |open: &mut Vec<Open>| open.iter().any(&is_awaited);
+        drop(self.register.left.wait_timeout_while(self.lock(), time, is_any));
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.register.lock()
     }
 
     /// Takes a place for a session. One address has a limited number of those that no path has reached yet. There is
     /// one publisher at a time; one whom no path reaches gives way to the next.
-    pub(super) fn enter(&self, request: &OpenRequest<'_>) -> Result<Arc<Session>, Refusal> {
+    pub(super) fn enter(&self, request: &OpenRequest<'_>) -> Result<Place, Refusal> {
         let OpenRequest { id, kind, local, peer, .. } = *request;
         let (local, client) = (local.ip(), network_of(peer.ip()));
         let mut open = self.lock();
-        open.retain(Open::is_open);
         if open.len() >= self.max {
             let text = format!("all {} sessions of this server are in use; try again", self.max);
             return Err(Refusal::new(Reason::Busy, text));
@@ -111,28 +139,18 @@ impl Sessions {
         }
         let session = Session::new(id, (local, client), self.servers.clone());
         let session = Arc::new(session);
-        open.push(Open { session: session.clone(), kind, thread: None });
-        Ok(session)
+        open.push(Open { session: session.clone(), kind });
+        Ok(Place { register: self.register.clone(), session })
     }
 
-    /// Keeps a session whose offer is answered. Publishers without a path give way to it; it does to one who has got
-    /// a path meanwhile.
-    pub(super) fn keep(
-        &self,
-        session: &Arc<Session>,
-        kind: Kind,
-        thread: JoinHandle<()>,
-    ) -> Result<(), Refusal> {
-        let mut open = self.lock();
-        let is_it = |it: &Open| Arc::ptr_eq(&it.session, session);
-        if kind == Kind::Publish {
-            check_publishers(open.iter().filter(|it| !is_it(it)))?;
-            let others = open.iter().filter(|it| it.kind == Kind::Publish && !is_it(it));
-            others.for_each(|it| it.session.end());
-        }
-        if let Some(open) = open.iter_mut().find(|it| is_it(it)) {
-            open.thread = Some(thread);
-        }
+    /// Keeps a publisher whose offer is answered. Others without a path give way to it; it does to one who has got a
+    /// path meanwhile.
+    pub(super) fn keep(&self, publisher: &Session) -> Result<(), Refusal> {
+        let open = self.lock();
+        let is_other = |it: &&Open| it.session.id() != publisher.id();
+        check_publishers(open.iter().filter(is_other))?;
+        let others = open.iter().filter(|it| it.kind == Kind::Publish && is_other(it));
+        others.for_each(|it| it.session.end());
         Ok(())
     }
 
@@ -141,27 +159,39 @@ impl Sessions {
         self.max.div_ceil(4)
     }
 
-    fn play(&self, session: &Arc<Session>, offer: &str) -> Result<Started, Refusal> {
-        let (show, tracks) = self.hub.shown();
-        if tracks.is_empty() {
+    /// Answers a viewer, and begins to serve it.
+    fn play(&self, place: Place, offer: &str) -> Result<String, Refusal> {
+        let shown = self.hub.shown();
+        if shown.1.is_empty() {
             let reason =
                 "nobody publishes yet: POST an offer to /whip, or open the page and publish";
             return Err(Refusal::new(Reason::Conflict, reason));
         }
-        let answered = Viewer::answer(&self.context, &self.hub, (show, tracks), session, offer);
-        let (answer, viewer) = answered.map_err(|error| refusal(&error))?;
-        Ok((answer, spawn("rushes-view", move || viewer.run())?))
+        self.viewers.enter(|bell| {
+            let answered = Viewer::answer(&self.context, &self.hub, shown, (place, bell), offer);
+            let (answer, viewer) = answered.map_err(|error| refusal(&error))?;
+            Ok((answer, Box::new(viewer) as Box<dyn Task>))
+        })
     }
 
-    fn publish(&self, session: &Arc<Session>, offer: &str) -> Result<Started, Refusal> {
+    /// Answers a publisher, and begins to serve it on threads of its own: a recording that waits for the disk delays no
+    /// viewer.
+    fn publish(&self, place: Place, offer: &str) -> Result<String, Refusal> {
         if !self.takes_publisher {
             let reason = "this server shows a file: start it without one to publish to it";
             return Err(Refusal::new(Reason::Forbidden, reason));
         }
         let to = (&self.hub, self.recordings.as_ref());
-        let answered = Publisher::answer(&self.context, to, session, offer);
+        let answered = Publisher::answer(&self.context, to, &place.session, offer);
         let (answer, publisher) = answered.map_err(|error| refusal(&error))?;
-        Ok((answer, spawn("rushes-publish", move || publisher.run())?))
+        self.keep(&place.session)?;
+        let run = move || {
+            publisher.run();
+            drop(place);
+        };
+        let busy = |error| Refusal::new(Reason::Busy, format!("cannot start a thread: {error}"));
+        thread::Builder::new().name("rushes-publish".to_owned()).spawn(run).map_err(busy)?;
+        Ok(answer)
     }
 }
 
@@ -184,35 +214,13 @@ fn network_of(client: IpAddr) -> IpAddr {
     }
 }
 
-/// The place of a session while its offer is answered; given back unless it is kept.
-struct Entry<'s> {
-    sessions: &'s Sessions,
-    session: Arc<Session>,
-    is_kept: bool,
-}
-
-impl Drop for Entry<'_> {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            self.sessions.lock().retain(|it| !Arc::ptr_eq(&it.session, &self.session));
-        }
-    }
-}
-
-/// The answer to an offer, and the thread of the session.
-type Started = (String, JoinHandle<()>);
-
 impl Endpoint for Sessions {
     fn open(&self, request: &OpenRequest<'_>) -> Result<String, Refusal> {
-        let mut entry = Entry { sessions: self, session: self.enter(request)?, is_kept: false };
-        let (answer, thread) = match request.kind {
-            Kind::Play => self.play(&entry.session, request.offer),
-            Kind::Publish => self.publish(&entry.session, request.offer),
-        }?;
-        let session = entry.session.clone();
-        self.keep(&session, request.kind, thread).inspect_err(|_| session.end())?;
-        entry.is_kept = true;
-        Ok(answer)
+        let place = self.enter(request)?;
+        match request.kind {
+            Kind::Play => self.play(place, request.offer),
+            Kind::Publish => self.publish(place, request.offer),
+        }
     }
 
     fn patch(&self, id: &str, fragment: &str) -> Result<Option<String>, Refusal> {
@@ -227,7 +235,7 @@ impl Endpoint for Sessions {
     }
 
     fn is_open(&self, id: &str) -> bool {
-        self.lock().iter().any(|open| open.session.id() == id && open.is_open())
+        self.lock().iter().any(|open| open.session.id() == id)
     }
 }
 
@@ -252,10 +260,4 @@ fn refusal(error: &Error) -> Refusal {
         _ => Reason::Internal,
     };
     Refusal::new(reason, error.to_string())
-}
-
-/// Starts the thread of a session.
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Refusal> {
-    let busy = |error| Refusal::new(Reason::Busy, format!("cannot start a thread: {error}"));
-    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(busy)
 }

@@ -80,7 +80,7 @@ fn one_who_publishes_is_not_ended_by_one_who_entered_before() {
     let (mut second, offer) = client(Direction::SendOnly);
     let answer = open(&sessions, "second", kind, &offer).unwrap();
     let _stream = connect(&mut second, &answer);
-    let kept = sessions.keep(&early, kind, std::thread::spawn(|| ()));
+    let kept = sessions.keep(early.session());
     assert_eq!(kept.unwrap_err().reason, Reason::Conflict);
     assert!(sessions.is_open("second") && second.ended().is_none());
     let refused = open(&sessions, "third", kind, &offer).unwrap_err();
@@ -145,7 +145,7 @@ fn a_frame_that_cannot_be_sent_costs_no_viewer_and_the_end_is_told() {
     let frames =
         [(&*key, true), (b"no start code", false), (slice, false), (&*key, true), (slice, false)];
     for (number, (data, is_key)) in (0..).zip(frames) {
-        let (data, captured) = (data.to_vec(), Instant::now());
+        let (data, captured) = (data.into(), Instant::now());
         let sample =
             Sample { track: 0, data, ticks: number * 3000, captured, shown: captured, is_key };
         hub.show(Show::default(), sample);
@@ -175,11 +175,11 @@ fn viewers_who_come_late_get_the_parameter_sets_of_a_publisher() {
         stream.stream.push_frame(&[SETS, KEY].concat(), None).unwrap();
         hub.counts().0 > 0
     });
-    let queue = hub.watch(hub.shown().0);
+    let queue = hub.watch(hub.shown().0, None);
     let late = b"\0\0\0\x01\x65late".as_slice();
     wait_until(|| {
         stream.stream.push_frame(late, None).unwrap();
-        match queue.next(Duration::from_millis(20), |_| true) {
+        match queue.next(|_| true) {
             Next::Sample(sample) if sample.data.ends_with(late) => {
                 assert_eq!((&*sample.data, sample.is_key), (&*[SETS, late].concat(), true));
                 true
@@ -187,5 +187,133 @@ fn viewers_who_come_late_get_the_parameter_sets_of_a_publisher() {
             _ => false,
         }
     });
+    sessions.end(PATIENCE);
+}
+
+/// Shows a key frame, from which every viewer can go on.
+fn show(hub: &Hub, number: u32, data: &[u8]) {
+    let (data, captured) = (data.into(), Instant::now());
+    let ticks = number * 3000;
+    hub.show(
+        Show::default(),
+        Sample { track: 0, data, ticks, captured, shown: captured, is_key: true },
+    );
+}
+
+/// Returns a key frame of about `len` octets.
+fn key_frame(len: usize) -> Vec<u8> {
+    [SETS, KEY, &vec![7; len]].concat()
+}
+
+/// A viewer that watches.
+struct Watching {
+    client: Peer,
+    stream: PeerStream,
+    /// The addresses at which the server is reached for it.
+    ports: Vec<SocketAddr>,
+}
+
+impl Watching {
+    fn assert_gets(&mut self, frame: &[u8]) {
+        let pulled = self.stream.stream.pull_frame(PATIENCE).unwrap().expect("a frame");
+        assert_eq!(pulled.data(), frame);
+    }
+}
+
+/// Lets viewers enter until `all` watch.
+fn watch(hub: &Hub, sessions: &Sessions, all: usize) -> Vec<Watching> {
+    let viewers = (0..all).map(|number| {
+        let (mut client, offer) = client(Direction::RecvOnly);
+        let answer = open(sessions, &number.to_string(), Kind::Play, &offer).unwrap();
+        let stream = connect(&mut client, &answer);
+        Watching { client, stream, ports: ports_in(&answer) }
+    });
+    let viewers: Vec<_> = viewers.collect();
+    wait_until(|| hub.counts().1 == all);
+    viewers
+}
+
+/// Returns the addresses of the candidates in an answer.
+fn ports_in(answer: &str) -> Vec<SocketAddr> {
+    let candidates = answer.lines().filter_map(|line| line.strip_prefix("a=candidate:"));
+    let address = |candidate: &str| {
+        let fields: Vec<_> = candidate.split(' ').collect();
+        SocketAddr::new(fields[4].parse().unwrap(), fields[5].parse().unwrap())
+    };
+    candidates.map(address).collect()
+}
+
+#[test]
+fn many_viewers_get_everything_from_as_many_threads_as_cores() {
+    const ALL: usize = 16;
+    let (hub, sessions) = sessions(&[Codec::H264], 2 * ALL);
+    let mut viewers = watch(&hub, &sessions, ALL);
+    // Those who never connect are no reason for further threads.
+    let waiting = (ALL..2 * ALL).map(|number| {
+        let (client, offer) = client(Direction::RecvOnly);
+        open(&sessions, &number.to_string(), Kind::Play, &offer).unwrap();
+        client
+    });
+    let _waiting: Vec<_> = waiting.collect();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(sessions.viewers.count(), cores.min(2 * ALL));
+    // The second is larger than a burst, and takes some time.
+    let frames = [key_frame(10), key_frame(60_000), key_frame(10)];
+    for (number, frame) in (0..).zip(&frames) {
+        show(&hub, number, frame);
+    }
+    for viewer in &mut viewers {
+        frames.iter().for_each(|frame| viewer.assert_gets(frame));
+    }
+    assert_eq!(hub.left_out(), 0);
+    sessions.end(PATIENCE);
+    assert!((0..2 * ALL).all(|number| !sessions.is_open(&number.to_string())));
+}
+
+#[test]
+fn a_stranger_at_the_ports_of_viewers_takes_nothing_from_them() {
+    let (hub, sessions) = sessions(&[Codec::H264], 4);
+    let mut viewers = watch(&hub, &sessions, 4);
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut junk = [0_u8; 1200];
+    let mut random = 1_u32;
+    for number in 0..40 {
+        // The first octet says which protocol a datagram claims to be of.
+        for first in 0..=255 {
+            for octet in &mut junk {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *octet = (random >> 24) as u8;
+            }
+            junk[0] = first;
+            let len = random as usize % junk.len() + 1;
+            for port in viewers.iter().flat_map(|viewer| &viewer.ports) {
+                let _ = stranger.send_to(&junk[..len], port);
+            }
+        }
+        let frame = key_frame(100 * number as usize);
+        show(&hub, number, &frame);
+        viewers.iter_mut().for_each(|viewer| viewer.assert_gets(&frame));
+    }
+    assert!(viewers.iter().all(|viewer| viewer.client.ended().is_none()));
+    sessions.end(PATIENCE);
+}
+
+#[test]
+fn a_viewer_who_reads_nothing_holds_up_nobody_and_one_who_leaves_is_dropped() {
+    let (hub, sessions) = sessions(&[Codec::H264], 3);
+    let mut viewers = watch(&hub, &sessions, 3);
+    let (leaves, mut reads) = (viewers.pop().unwrap(), viewers.pop().unwrap());
+    // More than the socket of the one that is left in `viewers` takes.
+    let frame = key_frame(30_000);
+    for number in 0..200 {
+        show(&hub, number, &frame);
+        reads.assert_gets(&frame);
+    }
+    drop(leaves);
+    wait_until(|| !sessions.is_open("2"));
+    assert_eq!(hub.counts().1, 2);
+    show(&hub, 200, &frame);
+    reads.assert_gets(&frame);
+    assert_eq!(hub.left_out(), 0);
     sessions.end(PATIENCE);
 }

@@ -1,23 +1,23 @@
-//! One viewer: its connection, and the threads that send to it.
+//! One viewer: its connection, and what it is sent.
 
 use std::sync::Arc;
-use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use rushes::peer::{Direction, Peer, PeerStream};
-use rushes::{Context, ControlEvent, Error, Pacing, RtpTimestamp};
+use rushes::peer::{Direction, Peer};
+use rushes::{Context, Error, Pacing};
 
 use super::hub::{Hub, Sample, Show, Track};
+use super::output::Output;
 use super::queue::{Next, Queue};
-use super::session::Session;
-use super::share::{Change, Share};
-use crate::webrtc;
+use super::session::Connecting;
+use super::sessions::Place;
+use super::share::Change;
+use super::workers::{Bell, Task, Turn};
 
-/// How long a viewer's thread waits for a frame before it answers requests. They are answered before each frame,
-/// too.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long requests for the last packets are answered.
 const LAST_REQUESTS: Duration = Duration::from_millis(200);
+/// Maximum frames that a viewer is sent before others get theirs.
+const FRAMES_MAX: usize = 16;
 
 /// What is to be sent to one viewer.
 pub(super) struct Viewer {
@@ -25,19 +25,29 @@ pub(super) struct Viewer {
     hub: Arc<Hub>,
     /// What it watches, whose tracks are in the answer.
     show: Show,
-    session: Arc<Session>,
+    bell: Bell,
+    stage: Stage,
+    /// Given back after the connection has ended.
+    place: Place,
+}
+
+enum Stage {
+    Connecting(Connecting),
+    Watching(Arc<Queue>, Vec<Output>),
+    /// The show is over; until then, the last packets may be requested.
+    Ending(Instant, Vec<Output>),
 }
 
 impl Viewer {
-    /// Answers the offer of a viewer of a show; returns the answer, and what is to be [run](Self::run) on a thread.
+    /// Answers the offer of a viewer of a show; returns the answer, and what the bell wakes.
     pub(super) fn answer(
         context: &Context,
         hub: &Arc<Hub>,
         (show, tracks): (Show, Vec<Track>),
-        session: &Arc<Session>,
+        (place, bell): (Place, Bell),
         offer: &str,
     ) -> Result<(String, Self), Error> {
-        let mut peer = session.peer(context)?;
+        let mut peer = place.session().peer(context, Some(&bell))?;
         for Track { codec, encoding } in tracks {
             let stream = peer.stream(codec);
             match encoding {
@@ -46,144 +56,157 @@ impl Viewer {
             }
         }
         let answer = peer.answer(offer)?;
-        Ok((answer, Self { peer, hub: hub.clone(), show, session: session.clone() }))
+        let (hub, stage) = (hub.clone(), Stage::Connecting(Connecting::new()));
+        Ok((answer, Self { peer, hub, show, bell, stage, place }))
     }
 
-    /// Sends what is shown until the viewer leaves, or the show is over.
-    pub(super) fn run(mut self) {
-        let outcome = self.serve();
-        self.session.end();
-        match outcome {
-            Ok(()) => tracing::info!(id = self.session.short_id(), "a viewer has left"),
-            Err(error) => {
-                tracing::info!(id = self.session.short_id(), %error, "a viewer is gone");
+    fn id(&self) -> &str {
+        self.place.session().short_id()
+    }
+
+    /// Does what there is to do.
+    fn serve(&mut self, now: Instant) -> anyhow::Result<Turn> {
+        let is_over = self.place.session().is_over();
+        if let Stage::Connecting(connecting) = &self.stage {
+            if is_over {
+                return Ok(Turn::Over);
             }
+            let Some(streams) = connecting.streams(&mut self.peer, now)? else {
+                return Ok(Turn::Until(Some(connecting.until)));
+            };
+            tracing::info!(id = self.id(), "a viewer is connected");
+            let sent = streams.into_iter().filter(|stream| stream.sends);
+            let outputs: Vec<_> = sent.map(|stream| Output::new(stream, &self.bell)).collect();
+            anyhow::ensure!(!outputs.is_empty(), "the viewer takes none of what is shown");
+            let queue = self.hub.watch(self.show, Some(self.bell.clone()));
+            self.stage = Stage::Watching(queue, outputs);
         }
-    }
-
-    fn serve(&mut self) -> anyhow::Result<()> {
-        let Some(streams) = webrtc::connect(&mut self.peer, || self.session.is_over())? else {
-            return Ok(());
-        };
-        tracing::info!(id = self.session.short_id(), "a viewer is connected");
-        let queue = self.hub.watch(self.show);
-        let sent = streams.into_iter().filter(|stream| stream.sends);
-        let outputs: Vec<_> = sent.map(Output::new).collect();
-        anyhow::ensure!(!outputs.is_empty(), "the viewer takes none of what is shown");
-        thread::scope(|scope| {
-            let sent = self.send_all(scope, &queue, outputs);
-            self.session.end();
-            sent
-        })
-    }
-
-    /// Sends what is shown, until it is over. From when the path carries less than the video, sound is sent by a
-    /// thread of its own: video waits for the path.
-    fn send_all<'s>(
-        &'s self,
-        scope: &'s Scope<'s, '_>,
-        queue: &'s Queue,
-        mut outputs: Vec<Output>,
-    ) -> anyhow::Result<()> {
-        let mut apart: Vec<usize> = Vec::new();
-        while self.goes_on(queue, &mut outputs, |track| !apart.contains(&track))? {
-            if apart.is_empty() && outputs.iter().any(|output| output.share.is_limited()) {
-                let (video, sound) = outputs.into_iter().partition(Output::is_video);
-                outputs = video;
-                apart = sound.iter().map(|output| output.stream.index).collect();
-                if !sound.is_empty() {
-                    let named = thread::Builder::new().name("rushes-sound".to_owned());
-                    named.spawn_scoped(scope, || self.send_sound(queue, sound))?;
+        let has_ended = is_over || self.peer.ended().is_some();
+        let hub = self.hub.clone();
+        match &mut self.stage {
+            Stage::Watching(_, outputs) | Stage::Ending(_, outputs) if has_ended => {
+                say_bye(outputs)?;
+                Ok(Turn::Over)
+            }
+            Stage::Watching(queue, outputs) => {
+                let sending = Sending { hub: &hub, id: self.place.session().short_id(), outputs };
+                let turn = sending.send(queue, now)?;
+                if turn == Turn::Over {
+                    let outputs = std::mem::take(outputs);
+                    let until = now + LAST_REQUESTS;
+                    self.stage = Stage::Ending(until, outputs);
+                    return Ok(Turn::Until(Some(until)));
                 }
+                Ok(turn)
             }
-        }
-        say_bye(&outputs)
-    }
-
-    /// Sends these streams only, until what is shown is over.
-    fn send_sound(&self, queue: &Queue, mut outputs: Vec<Output>) {
-        let tracks: Vec<_> = outputs.iter().map(|output| output.stream.index).collect();
-        let mut send = || -> anyhow::Result<()> {
-            while self.goes_on(queue, &mut outputs, |track| tracks.contains(&track))? {}
-            say_bye(&outputs)
-        };
-        if let Err(error) = send() {
-            tracing::info!(id = self.session.short_id(), %error, "a viewer is gone");
-            self.session.end();
+            Stage::Ending(until, outputs) if *until <= now => {
+                say_bye(outputs)?;
+                Ok(Turn::Over)
+            }
+            Stage::Ending(until, _) => Ok(Turn::Until(Some(*until))),
+            Stage::Connecting(_) => Ok(Turn::Over),
         }
     }
+}
 
-    /// Sends the next frame of the tracks that `takes` names; returns `false` if there will be none.
-    fn goes_on(
-        &self,
-        queue: &Queue,
-        outputs: &mut [Output],
-        takes: impl Fn(usize) -> bool,
-    ) -> anyhow::Result<bool> {
-        if self.session.is_over() || self.peer.ended().is_some() {
-            return Ok(false);
+impl Task for Viewer {
+    fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    fn advance(&mut self, now: Instant) -> Turn {
+        let outcome = self.serve(now);
+        match &outcome {
+            Ok(Turn::Over) => tracing::info!(id = self.id(), "a viewer has left"),
+            Ok(_) => {}
+            Err(error) => tracing::info!(id = self.id(), %error, "a viewer is gone"),
         }
-        match queue.next(POLL_INTERVAL, takes) {
-            Next::Sample(sample) => self.send(outputs, &sample)?,
-            Next::Nothing => {}
-            Next::End => {
-                wait_until(outputs, Instant::now() + LAST_REQUESTS)?;
-                return Ok(false);
+        outcome.unwrap_or(Turn::Over)
+    }
+}
+
+/// The streams of a viewer, to which frames are sent.
+struct Sending<'v> {
+    hub: &'v Hub,
+    id: &'v str,
+    outputs: &'v mut [Output],
+}
+
+impl Sending<'_> {
+    /// Sends what waits and is due, until it is over. While video waits for a path that carries less, sound goes on.
+    fn send(mut self, queue: &Queue, now: Instant) -> Result<Turn, Error> {
+        self.take_feedback(now);
+        for place in 0..self.outputs.len() {
+            let was_sent = self.outputs[place].send_rest(now)?;
+            self.note(place, was_sent);
+        }
+        for _ in 0..FRAMES_MAX {
+            let is_free =
+                |track| !self.outputs.iter().any(|it| it.index() == track && it.due().is_some());
+            match queue.next(is_free) {
+                Next::Sample(sample) => self.send_frame(&sample)?,
+                Next::End if self.due().is_none() => return Ok(Turn::Over),
+                Next::End | Next::Nothing => return Ok(Turn::Until(self.due())),
             }
         }
-        // However often frames come, checks of the path and requests are answered.
-        wait_until(outputs, Instant::now())?;
-        self.take_events(outputs);
-        Ok(true)
+        Ok(Turn::Until(Some(now)))
+    }
+
+    /// Returns when the next part of a frame is due.
+    fn due(&self) -> Option<Instant> {
+        self.outputs.iter().filter_map(Output::due).min()
     }
 
     /// Sends a frame on the stream of its track, if the viewer has taken that.
-    fn send(&self, outputs: &mut [Output], sample: &Sample) -> Result<(), Error> {
-        let of_track = |output: &&mut Output| output.stream.index == sample.track;
-        if let Some(output) = outputs.iter_mut().find(of_track)
-            && !output.send(sample)?
-        {
-            self.hub.note_left_out();
-            self.request_key_frame(output);
+    fn send_frame(&mut self, sample: &Sample) -> Result<(), Error> {
+        let of_track = |output: &Output| output.index() == sample.track;
+        if let Some(place) = self.outputs.iter().position(of_track) {
+            let was_sent = self.outputs[place].send(sample)?;
+            self.note(place, was_sent);
         }
         Ok(())
     }
 
+    fn note(&mut self, place: usize, was_sent: bool) {
+        if !was_sent {
+            self.hub.note_left_out();
+            self.request_key_frame(place);
+        }
+    }
+
     /// Asks the source for a key frame. A viewer whose path does not carry what there is waits for the next one, and
     /// asks if none comes: key frames are the largest, and all viewers get them.
-    fn request_key_frame(&self, output: &mut Output) {
-        if !output.share.is_limited() {
+    fn request_key_frame(&mut self, place: usize) {
+        let share = &mut self.outputs[place].share;
+        if !share.is_limited() {
             return self.hub.request_key_frame();
         }
         let now = Instant::now();
-        output.share.await_key_frame(now);
-        if output.share.is_starved(now) {
+        share.await_key_frame(now);
+        if share.is_starved(now) {
             self.hub.request_key_frame_for_limited(now);
         }
     }
 
     /// Takes the viewer's requests for key frames, and its reports of the path.
-    fn take_events(&self, outputs: &mut [Output]) {
-        for output in outputs {
-            let rtcp = output.stream.stream.rtcp();
-            while let Some(event) = rtcp.poll_event() {
-                match event {
-                    ControlEvent::KeyFrameRequested { .. } => self.request_key_frame(output),
-                    ControlEvent::ReceiverReport { block, .. } if output.is_video() => {
-                        let change = output.share.take_report(block.fraction_lost, Instant::now());
-                        if let Some(change) = change {
-                            self.follow(output, change);
-                        }
-                    }
-                    _ => {}
-                }
+    fn take_feedback(&mut self, now: Instant) {
+        for place in 0..self.outputs.len() {
+            let output = &mut self.outputs[place];
+            let feedback = output.take_feedback();
+            if let Some(fraction_lost) = feedback.fraction_lost
+                && let Some(change) = output.share.take_report(fraction_lost, now)
+            {
+                self.follow(place, change);
+            }
+            if feedback.wants_key {
+                self.request_key_frame(place);
             }
         }
     }
 
     /// Sends video at the rate that the viewer's path carries.
-    fn follow(&self, output: &mut Output, change: Change) {
-        let id = self.session.short_id();
+    fn follow(&mut self, place: usize, change: Change) {
+        let id = self.id;
         let pacing = match change {
             Change::Less(rate) => {
                 self.hub.note_limited();
@@ -203,82 +226,11 @@ impl Viewer {
                 Pacing::default()
             }
         };
-        if let Err(error) = output.stream.stream.sender().set_pacing(pacing) {
-            tracing::debug!(%error, "the pacing stays");
-        }
-    }
-}
-
-/// A stream to a viewer.
-struct Output {
-    stream: PeerStream,
-    first: RtpTimestamp,
-    /// How much of the video is sent.
-    share: Share,
-    /// Whether a frame was not sent, so that the next must be one with which a decoder can begin.
-    needs_key: bool,
-}
-
-impl Output {
-    fn new(mut stream: PeerStream) -> Self {
-        let first = stream.stream.sender().next_timestamp();
-        Self { stream, first, share: Share::default(), needs_key: false }
-    }
-
-    fn is_video(&self) -> bool {
-        self.stream.codec.media == "video"
-    }
-
-    /// Sends a frame. Returns `false` if it is left out: its format does not carry it, or the viewer has no path
-    /// at present or one that carries less, or a frame before it that it needs was left out.
-    fn send(&mut self, sample: &Sample) -> Result<bool, Error> {
-        let (len, late, is_video) = (sample.data.len(), sample.shown.elapsed(), self.is_video());
-        let takes = !is_video || self.share.takes(len, sample.is_key, late, Instant::now());
-        if !takes || self.needs_key && !sample.is_key {
-            return Ok(false);
-        }
-        let timestamp = self.first.plus(sample.ticks);
-        let sender = self.stream.stream.sender();
-        let sent = sender.push_frame_captured(&sample.data, timestamp, sample.captured);
-        let was_sent = match sent {
-            Err(error @ (Error::Frame(_) | Error::NoDestination | Error::NoPath)) => {
-                tracing::debug!(%error, "a frame is not sent to a viewer");
-                false
-            }
-            Err(Error::CircuitBreaker { .. }) => {
-                // Whether the viewer has left, its path shows; sending goes on when that is permitted.
-                let _ = sender.resume();
-                false
-            }
-            sent => ignore_lost(sent).map(|()| true)?,
-        };
-        self.needs_key = !was_sent;
-        if was_sent && sample.is_key && is_video {
-            self.share.note_key_frame(Instant::now());
-        }
-        Ok(was_sent)
+        self.outputs[place].set_pacing(pacing);
     }
 }
 
 /// Says that these streams end.
-fn say_bye(outputs: &[Output]) -> anyhow::Result<()> {
-    for output in outputs {
-        ignore_lost(output.stream.stream.rtcp().send_bye(""))?;
-    }
-    Ok(())
-}
-
-/// Answers requests of the viewer until `until`.
-fn wait_until(outputs: &mut [Output], until: Instant) -> Result<(), Error> {
-    let Some(output) = outputs.first_mut() else { return Ok(()) };
-    ignore_lost(output.stream.stream.sender().wait_until(until))
-}
-
-/// Ignores errors of packets that are lost, as the network may lose them, too.
-fn ignore_lost(outcome: Result<(), Error>) -> Result<(), Error> {
-    match outcome {
-        Err(Error::NoDestination) => Ok(()),
-        Err(error) if error.is_transient() => Ok(()),
-        outcome => outcome,
-    }
+fn say_bye(outputs: &[Output]) -> Result<(), Error> {
+    outputs.iter().try_for_each(Output::say_bye)
 }

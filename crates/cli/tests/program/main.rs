@@ -80,6 +80,8 @@ mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
 mod unusable;
+#[cfg(all(target_os = "linux", feature = "webrtc"))]
+mod viewers;
 #[cfg(all(unix, feature = "webrtc"))]
 mod webrtc;
 #[cfg(all(target_os = "linux", feature = "window"))]

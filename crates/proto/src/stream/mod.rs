@@ -41,7 +41,7 @@ pub use demux::{Demux, Route};
 pub use event::Event;
 pub use fec::FecReception;
 pub use frame_elements::{FrameElements, Placement};
-pub use outgoing::Outgoing;
+pub use outgoing::{Outgoing, Suspended};
 pub use receipt::Receipt;
 pub use receive::Receiver;
 pub use send::{Retransmission, Sender};

@@ -30,6 +30,40 @@ pub struct Outgoing<'s, 'f> {
     whole: bool,
 }
 
+/// A frame that was begun and whose rest is sent later; see [`Outgoing::suspend`].
+#[derive(Debug)]
+pub struct Suspended {
+    timestamp: RtpTimestamp,
+    packet_timestamp: RtpTimestamp,
+    packets_before: u64,
+    waiting: bool,
+    done: bool,
+    whole: bool,
+    /// Its number among the sender's frames.
+    number: u64,
+    len: usize,
+}
+
+impl Sender {
+    /// Goes on with a frame that was [suspended](Outgoing::suspend); `frame` has the octets that it was begun with.
+    ///
+    /// Of a frame after which another was begun, or of another length, nothing more is sent.
+    pub fn resume<'s, 'f>(
+        &'s mut self,
+        frame: &'f [u8],
+        suspended: &Suspended,
+    ) -> Outgoing<'s, 'f> {
+        let is_current = self.statistics.frames == suspended.number && frame.len() == suspended.len;
+        let mut outgoing = Outgoing::new(self, frame, suspended.timestamp);
+        outgoing.packet_timestamp = suspended.packet_timestamp;
+        outgoing.packets_before = suspended.packets_before;
+        outgoing.waiting = suspended.waiting;
+        outgoing.done = suspended.done || !is_current;
+        outgoing.whole = suspended.whole;
+        outgoing
+    }
+}
+
 impl<'s, 'f> Outgoing<'s, 'f> {
     /// Starts `frame`, from which `sender`'s packetiser takes the payloads.
     pub(super) fn new(sender: &'s mut Sender, frame: &'f [u8], timestamp: RtpTimestamp) -> Self {
@@ -116,6 +150,26 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         }
         self.sender.finish(batch);
         !batch.is_empty()
+    }
+
+    /// Leaves the rest of the frame for later: [`Sender::resume`] goes on. Meanwhile packets may be retransmitted, but
+    /// nothing else be sent: a frame or a keep-alive in between ends this one. To give the rest up, resume it and drop
+    /// the outcome.
+    #[must_use = "the rest of the frame would be missing unnoticed"]
+    pub fn suspend(mut self) -> Suspended {
+        let suspended = Suspended {
+            timestamp: self.timestamp,
+            packet_timestamp: self.packet_timestamp,
+            packets_before: self.packets_before,
+            waiting: self.waiting,
+            done: self.done,
+            whole: self.whole,
+            number: self.sender.statistics.frames,
+            len: self.frame.len(),
+        };
+        // When this is dropped, the frame is not given up, and nothing is counted.
+        (self.whole, self.packets_before) = (true, self.sender.statistics.packets);
+        suspended
     }
 
     /// Sets the time at which the next packets are sent; see [`Sender::set_now`].

@@ -4,6 +4,7 @@
 mod hook;
 #[cfg(feature = "srtp")]
 mod keys;
+mod parts;
 mod poller;
 mod pool;
 mod push_many;

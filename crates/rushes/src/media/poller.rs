@@ -12,7 +12,7 @@ use super::receiver::{StreamReceiver, deadline};
 use super::sender::StreamSender;
 use crate::error::Error;
 use crate::poll::{Given, Source, Streams};
-use crate::port::Changes;
+use crate::port::{Changes, Inbox, Port};
 use crate::reports::Attached;
 
 /// Receives from many streams on one thread: [`pull`](Self::pull) waits for all of them at once.
@@ -77,6 +77,9 @@ enum Kept {
     Receiver(Box<StreamReceiver>),
     /// The application's own half keeps the stream open.
     Sender(Weak<Attached>),
+    /// Nothing but the port, which is read.
+    #[cfg(feature = "webrtc")]
+    Port,
 }
 
 impl Entry {
@@ -95,7 +98,7 @@ impl Source for Entry {
                 let (frame, due) = receiver.take(now);
                 (frame.map_or(Given::Nothing, Given::Frame), due)
             }
-            Kept::Sender(_) => (Given::Nothing, None),
+            _ => (Given::Nothing, None),
         }
     }
 
@@ -128,7 +131,8 @@ impl Poller {
     /// then dropped.
     pub fn add(&mut self, receiver: StreamReceiver, token: u64) -> Result<(), Error> {
         let attached = receiver.attached.clone();
-        self.insert(token, &attached, Kept::Receiver(Box::new(receiver)))
+        let place = (&attached.port, Some(&attached.reporter.inbox));
+        self.insert(token, place, Kept::Receiver(Box::new(receiver)))
     }
 
     /// Adds a stream that only sends: its reports and requests are read and answered by
@@ -140,17 +144,29 @@ impl Poller {
     /// # Errors
     /// As [`add`](Self::add).
     pub fn add_sender(&mut self, sender: &StreamSender, token: u64) -> Result<(), Error> {
-        self.insert(token, &sender.attached, Kept::Sender(Arc::downgrade(&sender.attached)))
+        let attached = &sender.attached;
+        let place = (&attached.port, Some(&attached.reporter.inbox));
+        self.insert(token, place, Kept::Sender(Arc::downgrade(attached)))
     }
 
-    fn insert(&mut self, token: u64, attached: &Attached, stream: Kept) -> Result<(), Error> {
+    /// Adds a port, which is read whether streams on it are added or not.
+    #[cfg(feature = "webrtc")]
+    pub(crate) fn add_port(&mut self, port: &Arc<Port>, token: u64) -> Result<(), Error> {
+        self.insert(token, (port, None), Kept::Port)
+    }
+
+    fn insert(
+        &mut self,
+        token: u64,
+        (port, inbox): (&Arc<Port>, Option<&Arc<Inbox>>),
+        stream: Kept,
+    ) -> Result<(), Error> {
         if self.contains(token) {
             return Err(Error::TokenTaken { token });
         }
         // The half of a sender may have been dropped just now.
         self.remove(token);
         let entry = Entry { token, stream };
-        let (port, inbox) = (&attached.port, &attached.reporter.inbox);
         let key = self.streams.add(entry, port, inbox).map_err(|(error, _)| error)?;
         self.keys.insert(token, key);
         Ok(())
@@ -162,7 +178,7 @@ impl Poller {
         let key = self.keys.remove(&token)?;
         match self.streams.remove(key)?.stream {
             Kept::Receiver(receiver) => Some(*receiver),
-            Kept::Sender(_) => None,
+            _ => None,
         }
     }
 
@@ -172,7 +188,7 @@ impl Poller {
         let key = *self.keys.get(&token)?;
         match &mut self.streams.source_mut(key)?.stream {
             Kept::Receiver(receiver) => Some(receiver),
-            Kept::Sender(_) => None,
+            _ => None,
         }
     }
 

@@ -314,7 +314,7 @@ impl Worker {
                 let attached = &hooked.receiver.attached;
                 (attached.port.clone(), attached.reporter.inbox.clone(), hooked.call.clone())
             };
-            match streams.add(hooked, &port, &inbox) {
+            match streams.add(hooked, &port, Some(&inbox)) {
                 Ok(key) => call.key.store(key, Release),
                 Err((error, mut hooked)) => {
                     hooked.receiver.report(&error);

@@ -175,7 +175,7 @@ impl FramePusher {
             let timeout = frames[*index].stream.attached.outbox().timeout();
             let queue = self.queue.get_or_insert_with(|| port.socket().send_queue());
             self.collected.send(&port, queue, timeout, |index, error| {
-                skip_number(&mut frames[index]);
+                frames[index].stream.skip_number();
                 failed.push((index, error.into()));
             });
         }
@@ -194,6 +194,7 @@ impl Collected {
         let Some(to) = place.to else {
             return push.stream.push_frame(push.frame, push.timestamp);
         };
+        push.stream.cut();
         let StreamSender { attached, outbox, span, pacer, .. } = &mut *push.stream;
         let (port, reporter, now) = (&attached.port, &attached.reporter, Instant::now());
         let entered = span.enter();
@@ -301,16 +302,4 @@ impl Collected {
         self.runs.clear();
         self.frames.clear();
     }
-}
-
-/// Lets receivers detect the loss of a frame now rather than with the next one.
-fn skip_number(push: &mut FramePush<'_>) {
-    let attached = &push.stream.attached;
-    let (socket, outbox) = (attached.port.socket(), attached.outbox());
-    let mut state = outbox.lock();
-    let SendState { sender, batch, queue, .. } = &mut *state;
-    sender.keep_alive(batch);
-    let _ = outbox.destinations().send(batch.lengths().len(), |to| {
-        to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
-    });
 }

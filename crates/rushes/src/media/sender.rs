@@ -1,7 +1,7 @@
 //! The sending half of a stream.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rushes_net::{Counters, SendError, SendQueue};
@@ -10,6 +10,7 @@ use rushes_proto::stream::{FrameElements, Outgoing, SendStatistics};
 use rushes_proto::{Batch, RtpTimestamp, SLAB_LEN, Ssrc};
 use tracing::Span;
 
+use super::parts::Unfinished;
 use crate::error::Error;
 use crate::pace::{Pace, Pacing, sleep_until};
 use crate::port::{Outbox, Port, Retransmissions, SendState};
@@ -17,7 +18,7 @@ use crate::reports::{Attached, Rtcp};
 use crate::stats::DestinationStatistics;
 
 /// The interval at which a burst that waits looks for reports that change the rate.
-const RATE_INTERVAL: Duration = Duration::from_millis(2);
+pub(super) const RATE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The sending half of a stream. Frames are sent on the caller's thread.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct StreamSender {
     pub(crate) pacer: Box<dyn Pace>,
     /// Whether a closed port was logged.
     pub(crate) has_warned: bool,
+    /// A frame that was begun, and is not finished.
+    pub(crate) unfinished: Option<Box<Unfinished>>,
 }
 
 impl StreamSender {
@@ -102,6 +105,7 @@ impl StreamSender {
         captured: Instant,
         elements: &FrameElements,
     ) -> Result<(), Error> {
+        self.cut();
         let Attached { port, reporter, .. } = &*self.attached;
         let (socket, outbox) = (port.socket(), &*self.outbox);
         let entered = self.span.enter();
@@ -146,23 +150,11 @@ impl StreamSender {
                 to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
             });
         }
-        let now = Instant::now();
         if let Some(rate) = &outbox.rate {
-            rate.note_frame(now, octets, captured);
+            rate.note_frame(Instant::now(), octets, captured);
         }
         drop(scratch);
-        let is_first = outbox.note(now, &state.sender, Some(sampled));
-        let key_event = state.sender.poll_event();
-        drop(state);
-        if let Some(event) = key_event {
-            reporter.note_key_event(event);
-            port.stream_due_at(&reporter.inbox, now);
-        }
-        if is_first {
-            // With recovery the first report is sent with the first frame: its count shows receivers
-            // that no earlier packet is missing.
-            port.serve_now(&reporter.inbox);
-        }
+        self.note_sent(state, sampled);
         self.poll_port();
         drop(entered);
         self.warn_of_refusals();
@@ -177,6 +169,7 @@ impl StreamSender {
     /// # Errors
     /// [`Error::NoDestination`], [`Error::Send`] or [`Error::CircuitBreaker`].
     pub fn send_keep_alive(&mut self) -> Result<(), Error> {
+        self.cut();
         let Attached { port, reporter, .. } = &*self.attached;
         reporter.check_sending()?;
         let (socket, outbox) = (port.socket(), &reporter.outbox);
@@ -313,8 +306,41 @@ impl StreamSender {
         self.attached.port.socket().counters()
     }
 
+    /// Notes what was sent of a frame.
+    pub(super) fn note_sent(
+        &self,
+        mut state: MutexGuard<'_, SendState>,
+        sampled: (RtpTimestamp, Instant),
+    ) {
+        let Attached { port, reporter, .. } = &*self.attached;
+        let now = Instant::now();
+        let is_first = self.outbox.note(now, &state.sender, Some(sampled));
+        let key_event = state.sender.poll_event();
+        drop(state);
+        if let Some(event) = key_event {
+            reporter.note_key_event(event);
+            port.stream_due_at(&reporter.inbox, now);
+        }
+        if is_first {
+            // With recovery the first report is sent with the first frame: its count shows receivers
+            // that no earlier packet is missing.
+            port.serve_now(&reporter.inbox);
+        }
+    }
+
+    /// Lets receivers detect the loss of a frame now rather than with the next one.
+    pub(super) fn skip_number(&self) {
+        let (socket, outbox) = (self.attached.port.socket(), self.attached.outbox());
+        let mut state = outbox.lock();
+        let SendState { sender, batch, queue, .. } = &mut *state;
+        sender.keep_alive(batch);
+        let _ = outbox.destinations().send(batch.lengths().len(), |to| {
+            to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
+        });
+    }
+
     /// Returns the error of a frame that has nowhere to go. Requests and checks of the path are answered.
-    fn without_destination(&self) -> Error {
+    pub(super) fn without_destination(&self) -> Error {
         self.poll_port();
         let follows = self.attached.outbox().destinations().count() > 0;
         if follows { Error::NoPath } else { Error::NoDestination }
@@ -322,7 +348,7 @@ impl StreamSender {
 
     /// Retransmits packets requested since the last call, and reads reports if no other thread
     /// does.
-    fn poll_port(&self) {
+    pub(super) fn poll_port(&self) {
         let port = &self.attached.port;
         self.outbox.retransmit_requested(port.socket());
         port.poll();
@@ -330,7 +356,7 @@ impl StreamSender {
 }
 
 /// Octets of a packet, to estimate the number of packets that a burst will have.
-const PACKET_LEN: usize = 1200;
+pub(super) const PACKET_LEN: usize = 1200;
 
 /// The bursts of one frame.
 struct Bursts<'s> {

@@ -39,6 +39,7 @@
 mod builder;
 mod handle;
 mod local;
+mod polled;
 mod streams;
 mod transport;
 
@@ -250,6 +251,12 @@ impl Peer {
     /// Returns the next event of the connection.
     pub fn poll_event(&self) -> Option<PeerEvent> {
         self.transport.poll_event()
+    }
+
+    /// Sets a function that is called for each further [event](Self::poll_event), on the thread that reads the port.
+    /// It must only wake the thread that polls the events, and call neither the peer nor its streams.
+    pub fn on_event(&self, wake: impl Fn() + Send + 'static) {
+        self.transport.wake_with(Box::new(wake));
     }
 
     /// Returns whether a STUN or TURN server has yet to answer. One that does not is given up after 39.5 seconds.

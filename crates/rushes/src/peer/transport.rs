@@ -26,6 +26,8 @@ const TOLD_MAX: usize = 100;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PeerEvent {
+    /// The keys are agreed on: [`Peer::connect`](super::Peer::connect) returns the streams without waiting.
+    Keys,
     /// Media goes to another address from now on: the first one, or a better one.
     Path {
         /// Our address.
@@ -69,7 +71,12 @@ struct Inner {
     /// Why the connection has ended.
     ended: Option<PeerError>,
     events: VecDeque<PeerEvent>,
+    /// Is called with each event.
+    wake: Option<Wake>,
 }
+
+/// The application's function that wakes the thread for events.
+type Wake = Box<dyn Fn() + Send>;
 
 impl SideProtocol for Transport {
     fn owns(&self, datagram: &[u8]) -> bool {
@@ -133,6 +140,7 @@ impl Transport {
             keys_were_agreed: false,
             ended: None,
             events: VecDeque::new(),
+            wake: None,
         };
         let (bound, inner) = (port.local_address(), Mutex::new(inner));
         let transport =
@@ -312,6 +320,10 @@ impl Transport {
         self.lock().events.pop_front()
     }
 
+    pub(super) fn wake_with(&self, wake: Wake) {
+        self.lock().wake = Some(wake);
+    }
+
     /// Returns whether a pair of addresses carries the media.
     pub(super) fn is_connected(&self) -> bool {
         let inner = self.lock();
@@ -393,6 +405,15 @@ impl Transport {
         while let Some(ice::Transmit { to, datagram, .. }) = inner.agent.poll_datagram() {
             port.send_directly(&datagram, to);
         }
+        self.process_handshake(inner, &port);
+        // Before the handshake, too: a thread that only waits for the port must not miss a check.
+        if let Some(due) = inner.next_timeout() {
+            port.due_at(due);
+        }
+    }
+
+    /// Sends pending datagrams of the handshake, and notes what happened.
+    fn process_handshake(&self, inner: &mut Inner, port: &Port) {
         let Some(dtls) = &mut inner.dtls else { return };
         if let Some(to) = self.path.selected() {
             while let Some(datagram) = dtls.poll_datagram() {
@@ -403,13 +424,11 @@ impl Transport {
             match event {
                 dtls::Event::Keys(keys) => {
                     (inner.keys, inner.keys_were_agreed) = (Some(keys), true);
+                    inner.note(PeerEvent::Keys);
                 }
                 dtls::Event::Failed(error) => self.end(inner, PeerError::Dtls(error)),
                 dtls::Event::Closed => self.end(inner, PeerError::ClosedByPeer),
             }
-        }
-        if let Some(due) = inner.next_timeout() {
-            port.due_at(due);
         }
     }
 
@@ -447,6 +466,9 @@ impl Inner {
             self.events.pop_front();
         }
         self.events.push_back(event);
+        if let Some(wake) = &self.wake {
+            wake();
+        }
     }
 
     /// Returns when something is due next.

@@ -140,7 +140,7 @@ impl<S: Source> Streams<S> {
         &self.changes
     }
 
-    /// Adds a stream on `port`; returns its key.
+    /// Adds a stream on `port`, or only the port, whose packets and due times need a thread; returns its key.
     ///
     /// # Errors
     /// [`Error::Net`] and the source if the system refuses to watch another socket.
@@ -148,7 +148,7 @@ impl<S: Source> Streams<S> {
         &mut self,
         source: S,
         port: &Arc<Port>,
-        inbox: &Arc<Inbox>,
+        inbox: Option<&Arc<Inbox>>,
     ) -> Result<u32, (Error, S)> {
         let port_key = match self.port_key(port) {
             Ok(key) => key,
@@ -156,13 +156,15 @@ impl<S: Source> Streams<S> {
         };
         let key = self.free_key();
         let watch = Arc::new(Watch::new(self.changes.clone(), key));
-        inbox.watches().add(watch.clone());
-        // There may be frames already.
-        watch.note();
+        if let Some(inbox) = inbox {
+            inbox.watches().add(watch.clone());
+            // There may be frames already.
+            watch.note();
+        }
         if let Slot::Port(slot) = &mut self.slots[port_key as usize] {
             slot.streams.insert(key);
         }
-        let inbox = Arc::downgrade(inbox);
+        let inbox = inbox.map(Arc::downgrade).unwrap_or_default();
         self.slots[key as usize] =
             Slot::Stream(StreamSlot { source, inbox, watch, port: port_key });
         Ok(key)

@@ -401,8 +401,9 @@ impl StreamBuilder {
         let span = reporter.span.clone();
         let clock = self.session.context.wall_clock();
         let attached = Arc::new(Attached::new(port.clone(), reporter, clock));
+        let (has_warned, unfinished, attached_to) = (false, None, attached.clone());
         let sender =
-            StreamSender { attached: attached.clone(), outbox, span, pacer, has_warned: false };
+            StreamSender { attached: attached_to, outbox, span, pacer, has_warned, unfinished };
         let receiver = StreamReceiver {
             attached,
             port,

@@ -1,0 +1,348 @@
+//! The threads of viewers: each has many sessions, and wakes when one of them has something to do.
+
+use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Release};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rushes::peer::Peer;
+use rushes::{Error, Poller, PollerWaker};
+use rushes_whip::{Reason, Refusal};
+
+/// The longest wait, if nothing is due.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// Pause after an error of a wait, which may be temporary.
+const ERROR_PAUSE: Duration = Duration::from_millis(10);
+
+/// What a thread does for one session.
+pub(super) trait Task: Send {
+    /// Returns the connection of the session, which the thread reads.
+    fn peer(&self) -> &Peer;
+
+    /// Does what there is to do, without waiting.
+    fn advance(&mut self, now: Instant) -> Turn;
+}
+
+/// When a session has something to do again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Turn {
+    /// When its bell rings, or at this time.
+    Until(Option<Instant>),
+    /// Never: the session is over.
+    Over,
+}
+
+/// Wakes the thread of a session to do what there is to do for it.
+#[derive(Clone, Debug)]
+pub(super) struct Bell(Arc<Rung>);
+
+#[derive(Debug)]
+struct Rung {
+    worker: Arc<Worker>,
+    number: u64,
+    is_rung: AtomicBool,
+}
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        if self.0.is_rung.swap(true, AcqRel) {
+            return;
+        }
+        let mut orders = self.0.worker.orders();
+        orders.rung.push(self.0.number);
+        if std::mem::take(&mut orders.must_wake) {
+            drop(orders);
+            self.0.worker.waker.wake();
+        }
+    }
+}
+
+/// A thread, as others see it.
+#[derive(Debug)]
+struct Worker {
+    orders: Mutex<Orders>,
+    waker: PollerWaker,
+}
+
+#[derive(Default)]
+struct Orders {
+    enter: Vec<(Bell, Box<dyn Task>)>,
+    /// The sessions whose bells were rung.
+    rung: Vec<u64>,
+    /// The number of sessions so far, and of those that are there.
+    numbers: u64,
+    sessions: usize,
+    /// Whether the thread waits, so that the next order must wake it.
+    must_wake: bool,
+    /// Whether the thread ends, or has ended.
+    has_ended: bool,
+}
+
+impl std::fmt::Debug for Orders {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Orders").field("sessions", &self.sessions).finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A number of threads, each started when it is first needed. Sessions that are left when this is dropped end.
+#[derive(Debug)]
+pub(super) struct Workers {
+    name: &'static str,
+    max: usize,
+    workers: Mutex<Vec<Arc<Worker>>>,
+}
+
+impl Workers {
+    /// Creates at most `max` threads.
+    pub(super) fn new(name: &'static str, max: usize) -> Self {
+        Self { name, max, workers: Mutex::default() }
+    }
+
+    /// Creates as many threads as there are cores, at most.
+    pub(super) fn of_cores(name: &'static str) -> Self {
+        Self::new(name, thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// Gives a session to the thread with the fewest: what `make` makes, which the bell wakes.
+    ///
+    /// # Errors
+    /// Those of `make`, or [`Reason::Busy`] if the system has no thread or descriptor left.
+    pub(super) fn enter<T>(
+        &self,
+        make: impl FnOnce(Bell) -> Result<(T, Box<dyn Task>), Refusal>,
+    ) -> Result<T, Refusal> {
+        let failed = |error: Error| Refusal::new(Reason::Busy, error.to_string());
+        let worker = self.worker().map_err(failed)?;
+        let number = {
+            let mut orders = worker.orders();
+            orders.numbers += 1;
+            orders.numbers
+        };
+        let is_rung = AtomicBool::new(false);
+        let bell = Bell(Arc::new(Rung { worker: worker.clone(), number, is_rung }));
+        let (made, task) = make(bell.clone())?;
+        {
+            let mut orders = worker.orders();
+            if orders.has_ended {
+                return Err(Refusal::new(Reason::Busy, "the thread of this session has ended"));
+            }
+            orders.sessions += 1;
+            orders.enter.push((bell, task));
+            orders.must_wake = false;
+        }
+        worker.waker.wake();
+        Ok(made)
+    }
+
+    /// Returns the number of threads.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn worker(&self) -> Result<Arc<Worker>, Error> {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.retain(|worker| !worker.orders().has_ended);
+        let fewest = workers.iter().min_by_key(|worker| worker.orders().sessions);
+        if let Some(worker) = fewest
+            && (workers.len() >= self.max || worker.orders().sessions == 0)
+        {
+            return Ok(worker.clone());
+        }
+        let poller = Poller::new()?;
+        let worker = Arc::new(Worker { orders: Mutex::default(), waker: poller.waker() });
+        let crew =
+            Crew { worker: worker.clone(), poller, members: HashMap::new(), due: BTreeSet::new() };
+        let named = thread::Builder::new().name(self.name.to_owned());
+        named.spawn(move || crew.run()).map_err(Error::Thread)?;
+        workers.push(worker.clone());
+        Ok(worker)
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for worker in self.workers.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            worker.orders().has_ended = true;
+            worker.waker.wake();
+        }
+    }
+}
+
+/// A thread and its sessions.
+struct Crew {
+    worker: Arc<Worker>,
+    poller: Poller,
+    members: HashMap<u64, Member>,
+    /// When sessions have something to do.
+    due: BTreeSet<(Instant, u64)>,
+}
+
+struct Member {
+    task: Box<dyn Task>,
+    bell: Bell,
+    due: Option<Instant>,
+}
+
+impl Drop for Crew {
+    /// Sessions that were about to enter end with the thread.
+    fn drop(&mut self) {
+        let mut orders = self.worker.orders();
+        orders.has_ended = true;
+        let late = std::mem::take(&mut orders.enter);
+        drop(orders);
+        drop(late);
+    }
+}
+
+impl Crew {
+    fn run(mut self) {
+        loop {
+            let (enter, rung) = {
+                let mut orders = self.worker.orders();
+                if orders.has_ended {
+                    return;
+                }
+                (std::mem::take(&mut orders.enter), std::mem::take(&mut orders.rung))
+            };
+            for (bell, task) in enter {
+                self.add(bell, task);
+            }
+            rung.into_iter().for_each(|number| self.advance(number));
+            // What they have to do next waits for the others.
+            let due = self.due.range(..=(Instant::now(), u64::MAX));
+            let due: Vec<_> = due.map(|(_, number)| *number).collect();
+            due.into_iter().for_each(|number| self.advance(number));
+            let wait = self.wait();
+            match self.poller.pull(wait) {
+                // Viewers send no frames.
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the thread of sessions cannot wait");
+                    thread::sleep(ERROR_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Returns how long nothing is due; the next order ends the wait.
+    fn wait(&self) -> Duration {
+        let mut orders = self.worker.orders();
+        orders.must_wake = orders.rung.is_empty() && orders.enter.is_empty();
+        if !orders.must_wake {
+            return Duration::ZERO;
+        }
+        let due = self.due.first();
+        due.map_or(LONGEST, |(due, _)| due.saturating_duration_since(Instant::now()))
+    }
+
+    fn add(&mut self, bell: Bell, task: Box<dyn Task>) {
+        let number = bell.0.number;
+        let added = self.poller.add_peer(task.peer(), number);
+        self.members.insert(number, Member { task, bell, due: None });
+        match added {
+            Ok(()) => self.advance(number),
+            Err(error) => {
+                tracing::warn!(%error, "a session cannot be served");
+                self.remove(number);
+            }
+        }
+    }
+
+    /// Lets a session do what there is to do.
+    fn advance(&mut self, number: u64) {
+        let Some(member) = self.members.get_mut(&number) else { return };
+        member.bell.0.is_rung.store(false, Release);
+        if let Some(due) = member.due.take() {
+            self.due.remove(&(due, number));
+        }
+        // What one session does must not end others. The panic was reported by the thread.
+        let turn = catch_unwind(AssertUnwindSafe(|| member.task.advance(Instant::now())));
+        let Ok(Turn::Until(due)) = turn else { return self.remove(number) };
+        member.due = due;
+        self.due.extend(due.map(|due| (due, number)));
+    }
+
+    fn remove(&mut self, number: u64) {
+        let Some(member) = self.members.remove(&number) else { return };
+        if let Some(due) = member.due {
+            self.due.remove(&(due, number));
+        }
+        self.poller.remove(number);
+        self.worker.orders().sessions -= 1;
+        // Ends the connection.
+        drop(catch_unwind(AssertUnwindSafe(|| drop(member))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use rushes::Context;
+
+    use super::*;
+
+    /// Says when it is called, and is over after `turns` of them.
+    struct Counted {
+        peer: Peer,
+        turns: u32,
+        calls: mpsc::Sender<thread::ThreadId>,
+    }
+
+    impl Task for Counted {
+        fn peer(&self) -> &Peer {
+            &self.peer
+        }
+
+        fn advance(&mut self, _: Instant) -> Turn {
+            let _ = self.calls.send(thread::current().id());
+            self.turns -= 1;
+            assert!(self.turns < 100, "a task that panics");
+            if self.turns == 0 { Turn::Over } else { Turn::Until(None) }
+        }
+    }
+
+    fn enter(workers: &Workers, turns: u32) -> (Bell, mpsc::Receiver<thread::ThreadId>) {
+        let peer = Context::new().peer().local_address("127.0.0.1").unwrap().open().unwrap();
+        let (calls, called) = mpsc::channel();
+        let make = |bell| Ok((bell, Box::new(Counted { peer, turns, calls }) as Box<dyn Task>));
+        (workers.enter(make).unwrap(), called)
+    }
+
+    #[test]
+    fn each_ring_is_heard_until_the_end_and_one_that_panics_ends_alone() {
+        let workers = Workers::new("test", 1);
+        let (bell, called) = enter(&workers, 4);
+        for _ in 0..3 {
+            called.recv().unwrap();
+            bell.ring();
+        }
+        let (_bell, panics) = enter(&workers, 1000);
+        assert!(panics.recv().is_ok() && panics.recv().is_err());
+        assert!(called.recv().is_ok() && called.recv().is_err(), "it is over, and gone");
+        bell.ring();
+        let (_bell, called) = enter(&workers, 1);
+        assert!(called.recv().is_ok() && called.recv().is_err());
+    }
+
+    #[test]
+    fn many_sessions_share_few_threads_and_end_with_them() {
+        let workers = Workers::new("test", 2);
+        let entered: Vec<_> = (0..20).map(|_| enter(&workers, 2)).collect();
+        let threads: std::collections::HashSet<_> =
+            entered.iter().map(|(_, called)| called.recv().unwrap()).collect();
+        assert_eq!(threads.len(), 2);
+        drop(workers);
+        assert!(entered.iter().all(|(_, called)| called.recv().is_err()));
+    }
+}
