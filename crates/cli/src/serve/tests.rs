@@ -263,7 +263,9 @@ fn many_viewers_get_everything_from_as_many_threads_as_cores() {
         show(&hub, number, frame);
     }
     for viewer in &mut viewers {
-        frames.iter().for_each(|frame| viewer.assert_gets(frame));
+        for frame in &frames {
+            viewer.assert_gets(frame);
+        }
     }
     assert_eq!(hub.left_out(), 0);
     sessions.end(PATIENCE);
@@ -292,7 +294,9 @@ fn a_stranger_at_the_ports_of_viewers_takes_nothing_from_them() {
         }
         let frame = key_frame(100 * number as usize);
         show(&hub, number, &frame);
-        viewers.iter_mut().for_each(|viewer| viewer.assert_gets(&frame));
+        for viewer in &mut viewers {
+            viewer.assert_gets(&frame);
+        }
     }
     assert!(viewers.iter().all(|viewer| viewer.client.ended().is_none()));
     sessions.end(PATIENCE);

@@ -43,12 +43,13 @@ pub(super) struct Bell(Arc<Rung>);
 struct Rung {
     worker: Arc<Worker>,
     number: u64,
-    is_rung: AtomicBool,
+    /// Whether the thread has not looked since it was rung.
+    is_ringing: AtomicBool,
 }
 
 impl Bell {
     pub(super) fn ring(&self) {
-        if self.0.is_rung.swap(true, AcqRel) {
+        if self.0.is_ringing.swap(true, AcqRel) {
             return;
         }
         let mut orders = self.0.worker.orders();
@@ -98,13 +99,13 @@ impl Worker {
 pub(super) struct Workers {
     name: &'static str,
     max: usize,
-    workers: Mutex<Vec<Arc<Worker>>>,
+    started: Mutex<Vec<Arc<Worker>>>,
 }
 
 impl Workers {
     /// Creates at most `max` threads.
     pub(super) fn new(name: &'static str, max: usize) -> Self {
-        Self { name, max, workers: Mutex::default() }
+        Self { name, max, started: Mutex::default() }
     }
 
     /// Creates as many threads as there are cores, at most.
@@ -127,8 +128,8 @@ impl Workers {
             orders.numbers += 1;
             orders.numbers
         };
-        let is_rung = AtomicBool::new(false);
-        let bell = Bell(Arc::new(Rung { worker: worker.clone(), number, is_rung }));
+        let is_ringing = AtomicBool::new(false);
+        let bell = Bell(Arc::new(Rung { worker: worker.clone(), number, is_ringing }));
         let (made, task) = make(bell.clone())?;
         {
             let mut orders = worker.orders();
@@ -146,11 +147,11 @@ impl Workers {
     /// Returns the number of threads.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn worker(&self) -> Result<Arc<Worker>, Error> {
-        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         workers.retain(|worker| !worker.orders().has_ended);
         let fewest = workers.iter().min_by_key(|worker| worker.orders().sessions);
         if let Some(worker) = fewest
@@ -171,7 +172,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        for worker in self.workers.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        for worker in self.started.get_mut().unwrap_or_else(PoisonError::into_inner) {
             worker.orders().has_ended = true;
             worker.waker.wake();
         }
@@ -217,11 +218,15 @@ impl Crew {
             for (bell, task) in enter {
                 self.add(bell, task);
             }
-            rung.into_iter().for_each(|number| self.advance(number));
+            for number in rung {
+                self.advance(number);
+            }
             // What they have to do next waits for the others.
             let due = self.due.range(..=(Instant::now(), u64::MAX));
             let due: Vec<_> = due.map(|(_, number)| *number).collect();
-            due.into_iter().for_each(|number| self.advance(number));
+            for number in due {
+                self.advance(number);
+            }
             let wait = self.wait();
             match self.poller.pull(wait) {
                 // Viewers send no frames.
@@ -261,7 +266,7 @@ impl Crew {
     /// Lets a session do what there is to do.
     fn advance(&mut self, number: u64) {
         let Some(member) = self.members.get_mut(&number) else { return };
-        member.bell.0.is_rung.store(false, Release);
+        member.bell.0.is_ringing.store(false, Release);
         if let Some(due) = member.due.take() {
             self.due.remove(&(due, number));
         }
