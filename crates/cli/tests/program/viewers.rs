@@ -51,7 +51,7 @@ fn watch(client: &Client, url: &str) -> (Session, Peer) {
     let session = client.post(url, None, &peer.offer().unwrap()).unwrap();
     peer.set_answer(session.answer()).unwrap();
     let streams = peer.connect(PATIENCE).unwrap();
-    assert_eq!(streams.expect("it connects").len(), 1);
+    assert_eq!(streams.unwrap().len(), 1, "it connects");
     (session, peer)
 }
 
