@@ -217,12 +217,14 @@ struct Output {
     share: Share,
     /// Whether a frame was not sent, so that the next must be one with which a decoder can begin.
     needs_key: bool,
+    /// Whether its format has refused a frame.
+    has_refused: bool,
 }
 
 impl Output {
     fn new(mut stream: PeerStream) -> Self {
         let first = stream.stream.sender().next_timestamp();
-        Self { stream, first, share: Share::default(), needs_key: false }
+        Self { stream, first, share: Share::default(), needs_key: false, has_refused: false }
     }
 
     fn is_video(&self) -> bool {
@@ -241,6 +243,11 @@ impl Output {
         let sender = self.stream.stream.sender();
         let sent = sender.push_frame_captured(&sample.data, timestamp, sample.captured);
         let was_sent = match sent {
+            Err(Error::Frame(error)) if !self.has_refused => {
+                self.has_refused = true;
+                tracing::warn!(%error, "frames are not sent to a viewer");
+                false
+            }
             Err(error @ (Error::Frame(_) | Error::NoDestination | Error::NoPath)) => {
                 tracing::debug!(%error, "a frame is not sent to a viewer");
                 false
