@@ -2303,6 +2303,12 @@ rushes_status rushes_peer_connection_offer(const struct rushes_peer_connection *
 // that is closed. Streams are matched with the offer's media in order, by kind. RUSHES_ERROR_ARGUMENT
 // if the offer cannot be read, or nothing of it can be agreed on; otherwise as
 // rushes_peer_connection_offer().
+//
+// Once something is agreed on, the peer may offer again: with further addresses, or with other
+// credentials of ICE, with which both ends look for a path again. Streams and keys stay.
+// RUSHES_ERROR_UNSUPPORTED if it changes more than that; the connection then goes on as before. The
+// answer to such an offer is valid until the next call of this function, of
+// rushes_peer_connection_add_fragment or of rushes_peer_connection_offer_restart on the same thread.
 rushes_status rushes_peer_connection_answer(const struct rushes_peer_connection *connection,
                                             const char *offer,
                                             const char **answer);
@@ -2343,11 +2349,40 @@ rushes_status rushes_peer_connection_add_candidate(const struct rushes_peer_conn
 // addresses of the peer, or new credentials, with which both ends look for a path again.
 //
 // After new credentials `*answer` is the fragment that answers them, otherwise NULL. It is valid
-// until the next call of this function on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
+// until the next call of this function, of rushes_peer_connection_answer or of
+// rushes_peer_connection_offer_restart on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
 // cannot be read.
 rushes_status rushes_peer_connection_add_fragment(const struct rushes_peer_connection *connection,
                                                   const char *fragment,
                                                   const char **answer);
+
+// Offers to look for a path again (ICE restart, RFC 8445 section 9): `*offer` is a fragment with new
+// credentials and the addresses of this end, which WHIP and WHEP carry in a PATCH.
+//
+// Nothing else changes before rushes_peer_connection_set_restart_answer, so that an offer may be
+// refused or lost; a further one replaces it. The fragment is valid until the next call of this
+// function, of rushes_peer_connection_answer or of rushes_peer_connection_add_fragment on the same
+// thread. RUSHES_ERROR_UNSUPPORTED before offer and answer; if the connection has ended, the error that
+// it has ended with.
+rushes_status rushes_peer_connection_offer_restart(const struct rushes_peer_connection *connection,
+                                                   const char **offer);
+
+// Takes the peer's answer to rushes_peer_connection_offer_restart: both ends look for a path with the
+// new credentials. Keys and streams stay, and media goes on over the old path until a new one is
+// found.
+//
+// RUSHES_ERROR_UNSUPPORTED without an offer, or if the answer has no credentials;
+// RUSHES_ERROR_ARGUMENT if it cannot be read. An answer that is refused changes nothing.
+rushes_status rushes_peer_connection_set_restart_answer(const struct rushes_peer_connection *connection,
+                                                        const char *answer);
+
+// Gets how long the peer has not answered on the path that is used, in nanoseconds; UINT64_MAX while
+// there is none.
+//
+// The peer is asked each 4 s by threads that push, pull or wait. From about 9 s on a restart is
+// worthwhile; after 30 s the path is given up.
+rushes_status rushes_peer_connection_silence(const struct rushes_peer_connection *connection,
+                                             uint64_t *silence);
 
 // Gets whether a path to the peer is found and answers.
 rushes_status rushes_peer_connection_is_connected(const struct rushes_peer_connection *connection,

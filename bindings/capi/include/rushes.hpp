@@ -949,7 +949,8 @@ public:
         detail::check(rushes_peer_connection_offer(get(), &text));
         return text;
     }
-    // Takes the peer's offer, and returns the answer for it.
+    // Takes the peer's offer, and returns the answer for it. On a connection that exists it may bring
+    // other credentials of ICE or further addresses, but change nothing else.
     std::string answer(const std::string &offer) {
         const char *text = nullptr;
         detail::check(rushes_peer_connection_answer(get(), offer.c_str(), &text));
@@ -988,6 +989,25 @@ public:
         detail::check(rushes_peer_connection_add_fragment(get(), fragment.c_str(), &text));
         if (text == nullptr) return {};
         return text;
+    }
+    // Offers to look for a path again: returns a fragment with new credentials and the addresses of
+    // this end, which WHIP and WHEP carry in a PATCH. Nothing else changes before the answer.
+    std::string offer_restart() {
+        const char *text = nullptr;
+        detail::check(rushes_peer_connection_offer_restart(get(), &text));
+        return text;
+    }
+    // Takes the peer's answer to `offer_restart`: both ends look for a path. Keys and streams stay.
+    void set_restart_answer(const std::string &answer) {
+        detail::check(rushes_peer_connection_set_restart_answer(get(), answer.c_str()));
+    }
+    // How long the peer has not answered on the path that is used; none while there is none. From about
+    // 9 s on a restart is worthwhile.
+    std::optional<duration> silence() const {
+        std::uint64_t silence = 0;
+        detail::check(rushes_peer_connection_silence(get(), &silence));
+        if (silence == UINT64_MAX) return {};
+        return duration(silence);
     }
     // Whether a path to the peer is found and answers.
     bool is_connected() const {

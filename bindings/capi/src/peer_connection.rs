@@ -169,9 +169,13 @@ impl PeerConnection {
         act(&mut *self.inner.wait()?)
     }
 
-    /// Keeps a description, and returns its address.
+    /// Keeps the first description with the connection, further ones until the next text of this thread; returns
+    /// its address.
     fn keep(&self, description: String) -> *const c_char {
-        self.description.get_or_init(|| CString::new(description).unwrap_or_default()).as_ptr()
+        match self.description.set(CString::new(description).unwrap_or_default()) {
+            Ok(()) => self.description.get().map_or(c"".as_ptr(), |kept| kept.as_ptr()),
+            Err(further) => keep_text(further),
+        }
     }
 
     /// Waits until the streams exist, at most for `timeout`; returns whether they do.
@@ -348,6 +352,12 @@ pub extern "C" fn rushes_peer_connection_offer(
 /// that is closed. Streams are matched with the offer's media in order, by kind. RUSHES_ERROR_ARGUMENT
 /// if the offer cannot be read, or nothing of it can be agreed on; otherwise as
 /// rushes_peer_connection_offer().
+///
+/// Once something is agreed on, the peer may offer again: with further addresses, or with other
+/// credentials of ICE, with which both ends look for a path again. Streams and keys stay.
+/// RUSHES_ERROR_UNSUPPORTED if it changes more than that; the connection then goes on as before. The
+/// answer to such an offer is valid until the next call of this function, of
+/// rushes_peer_connection_add_fragment or of rushes_peer_connection_offer_restart on the same thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_peer_connection_answer(
     connection: *const PeerConnection,
@@ -446,14 +456,30 @@ pub extern "C" fn rushes_peer_connection_add_candidate(
 
 thread_local! {
     /// The latest fragment that was returned on this thread.
-    static FRAGMENT: RefCell<CString> = RefCell::default();
+    static TEXT: RefCell<CString> = RefCell::default();
+}
+
+/// Keeps a fragment for the caller, until the next text of this thread.
+fn keep_fragment(fragment: String) -> *const c_char {
+    keep_text(CString::new(fragment).unwrap_or_default())
+}
+
+/// Keeps a text for the caller, until the next one of this thread.
+fn keep_text(text: CString) -> *const c_char {
+    // While the thread exits, the thread-local may already be destroyed.
+    let kept = TEXT.try_with(|stored| {
+        *stored.borrow_mut() = text;
+        stored.borrow().as_ptr()
+    });
+    kept.unwrap_or(c"".as_ptr())
 }
 
 /// Takes a fragment of a description (RFC 8840 section 9), as WHIP and WHEP carry them: further
 /// addresses of the peer, or new credentials, with which both ends look for a path again.
 ///
 /// After new credentials `*answer` is the fragment that answers them, otherwise NULL. It is valid
-/// until the next call of this function on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
+/// until the next call of this function, of rushes_peer_connection_answer or of
+/// rushes_peer_connection_offer_restart on the same thread. RUSHES_ERROR_ARGUMENT if the fragment
 /// cannot be read.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_peer_connection_add_fragment(
@@ -466,13 +492,62 @@ pub extern "C" fn rushes_peer_connection_add_fragment(
         let fragment = pointer::text(fragment)?;
         let reply = handle::get(connection)?.handle.handle_fragment(fragment)?;
         let Some(reply) = reply else { return Ok(()) };
-        let reply = CString::new(reply).unwrap_or_default();
-        // While the thread exits, the thread-local may already be destroyed.
-        let kept = FRAGMENT.try_with(|stored| {
-            *stored.borrow_mut() = reply;
-            stored.borrow().as_ptr()
-        });
-        pointer::write(answer, kept.unwrap_or(c"".as_ptr()))
+        pointer::write(answer, keep_fragment(reply))
+    })
+}
+
+/// Offers to look for a path again (ICE restart, RFC 8445 section 9): `*offer` is a fragment with new
+/// credentials and the addresses of this end, which WHIP and WHEP carry in a PATCH.
+///
+/// Nothing else changes before rushes_peer_connection_set_restart_answer, so that an offer may be
+/// refused or lost; a further one replaces it. The fragment is valid until the next call of this
+/// function, of rushes_peer_connection_answer or of rushes_peer_connection_add_fragment on the same
+/// thread. RUSHES_ERROR_UNSUPPORTED before offer and answer; if the connection has ended, the error that
+/// it has ended with.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_peer_connection_offer_restart(
+    connection: *const PeerConnection,
+    offer: *mut *const c_char,
+) -> Status {
+    guard(|| {
+        pointer::write(offer, std::ptr::null())?;
+        let fragment = handle::get(connection)?.handle.offer_restart()?;
+        pointer::write(offer, keep_fragment(fragment))
+    })
+}
+
+/// Takes the peer's answer to rushes_peer_connection_offer_restart: both ends look for a path with the
+/// new credentials. Keys and streams stay, and media goes on over the old path until a new one is
+/// found.
+///
+/// RUSHES_ERROR_UNSUPPORTED without an offer, or if the answer has no credentials;
+/// RUSHES_ERROR_ARGUMENT if it cannot be read. An answer that is refused changes nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_peer_connection_set_restart_answer(
+    connection: *const PeerConnection,
+    answer: *const c_char,
+) -> Status {
+    guard(|| {
+        let answer = pointer::text(answer)?;
+        Ok(handle::get(connection)?.handle.set_restart_answer(answer)?)
+    })
+}
+
+/// Gets how long the peer has not answered on the path that is used, in nanoseconds; UINT64_MAX while
+/// there is none.
+///
+/// The peer is asked each 4 s by threads that push, pull or wait. From about 9 s on a restart is
+/// worthwhile; after 30 s the path is given up.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_peer_connection_silence(
+    connection: *const PeerConnection,
+    silence: *mut u64,
+) -> Status {
+    guard(|| {
+        let time = handle::get(connection)?.handle.silence();
+        let nanos =
+            time.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        pointer::write(silence, nanos)
     })
 }
 

@@ -173,6 +173,10 @@ impl PeerConnection {
 
     /// Takes the peer's offer, and returns the answer for it. Streams are matched with the offer's
     /// media in order, by kind.
+    ///
+    /// Once something is agreed on, the peer may offer again: with further addresses, or with other
+    /// credentials of ICE, with which both ends look for a path again. If it changes more than that,
+    /// `StateError` is raised, and the connection goes on as before.
     fn answer(&self, py: Python<'_>, offer: &str) -> PyResult<String> {
         self.act(py, |connection| Ok(connection.peer.answer(offer)?))
     }
@@ -220,6 +224,27 @@ impl PeerConnection {
     fn add_fragment(&self, py: Python<'_>, fragment: &str) -> PyResult<Option<String>> {
         let answer = py.detach(|| self.inner.handle.handle_fragment(fragment));
         Ok(answer.map_err(Failure::from)?)
+    }
+
+    /// Offers to look for a path again (ICE restart): returns a fragment with new credentials and the
+    /// addresses of this end, which WHIP and WHEP carry in a PATCH. Nothing else changes before
+    /// `set_restart_answer`; a further offer replaces it.
+    fn offer_restart(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(py.detach(|| self.inner.handle.offer_restart()).map_err(Failure::from)?)
+    }
+
+    /// Takes the peer's answer to `offer_restart`: both ends look for a path with the new credentials.
+    /// Keys and streams stay. An answer that is refused changes nothing.
+    fn set_restart_answer(&self, py: Python<'_>, answer: &str) -> PyResult<()> {
+        let set = py.detach(|| self.inner.handle.set_restart_answer(answer));
+        Ok(set.map_err(Failure::from)?)
+    }
+
+    /// For how many seconds the peer has not answered on the path that is used; `None` while there is
+    /// none. From about 9 s on `offer_restart` is worthwhile.
+    #[getter]
+    fn silence(&self, py: Python<'_>) -> Option<f64> {
+        py.detach(|| self.inner.handle.silence()).map(|time| time.as_secs_f64())
     }
 
     /// Whether a path to the peer is found and answers.

@@ -122,6 +122,41 @@ def test_settings_are_checked() -> None:
             peer.add("opus", payload_type=128)
 
 
+def test_another_path_is_looked_for_by_either_end(peer: Make) -> None:
+    alice, bob = peer(), peer()
+    for end in (alice, bob):
+        end.add("opus")
+        assert end.silence is None
+        with pytest.raises(rushes.StateError):
+            end.offer_restart()
+    offer = alice.offer()
+    alice.set_answer(bob.answer(offer))
+    streams: list[list[rushes.PeerStream] | None] = []
+    other = threading.Thread(target=lambda: streams.append(bob.connect(TIME_LIMIT)))
+    other.start()
+    ours = alice.connect(TIME_LIMIT)
+    other.join()
+    assert ours is not None
+    theirs = streams[0]
+    assert theirs is not None
+    again = bob.answer(offer)
+    assert "a=ice-ufrag:" in again
+    with pytest.raises(rushes.StateError, match="direction"):
+        bob.answer(offer.replace("a=sendrecv", "a=sendonly"))
+    with pytest.raises(rushes.StateError):
+        alice.set_restart_answer(again)
+    fragment = bob.add_fragment(alice.offer_restart())
+    assert fragment is not None
+    alice.set_restart_answer(fragment)
+    silence = alice.silence
+    assert silence is not None
+    assert silence < 30
+    ours[0].stream.push_frame(b"\xf8\x07\xfe")
+    frame = theirs[0].stream.pull_frame(TIME_LIMIT)
+    assert frame is not None
+    assert bytes(frame) == b"\xf8\x07\xfe"
+
+
 def test_offers_and_answers_have_an_order(peer: Make) -> None:
     alice, bob = peer(), peer()
     for end in (alice, bob):

@@ -1,5 +1,6 @@
 //! Restarts of ICE over HTTP, when a server of WHIP or WHEP no longer answers on the path.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +19,8 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const LATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of restarts while the server does not answer.
 const ATTEMPTS_MAX: u32 = 12;
+/// Maximum number of requests that tell the server the same addresses.
+const TELLINGS_MAX: u32 = 5;
 
 /// A thread that restarts ICE where that helps. It ends when this is dropped, after at most one request.
 pub(crate) struct Restarts {
@@ -30,7 +33,8 @@ impl Restarts {
         let (stop, stopped) = sync_channel::<()>(0);
         let run = move || {
             let mut attempts = 0;
-            while wait(&stopped, &connection, &mut session) {
+            let mut late = Late::default();
+            while wait(&stopped, &connection, &mut session, &mut late) {
                 let is_silent = connection.silence().is_none_or(|silence| silence >= SILENCE);
                 match (is_silent, attempts) {
                     (false, 0) | (true, ATTEMPTS_MAX) => continue,
@@ -43,6 +47,8 @@ impl Restarts {
                     (true, _) => {}
                 }
                 attempts += 1;
+                // The restart tells all addresses.
+                late = Late::default();
                 if let Err(error) = restart(&connection, &mut session) {
                     if stopped.try_recv() == Err(TryRecvError::Empty) {
                         note!("cannot look for another path: {error:#}");
@@ -58,21 +64,58 @@ impl Restarts {
 }
 
 /// Waits for the next look at the path, and sends late addresses meanwhile. Returns `false` at the end.
-fn wait(stopped: &Receiver<()>, connection: &PeerHandle, session: &mut Session) -> bool {
+fn wait(
+    stopped: &Receiver<()>,
+    connection: &PeerHandle,
+    session: &mut Session,
+    late: &mut Late,
+) -> bool {
     for _ in 0..INTERVAL.as_millis() / LATE_INTERVAL.as_millis() {
         if stopped.recv_timeout(LATE_INTERVAL) != Err(RecvTimeoutError::Timeout)
             || connection.ended().is_some()
         {
             return false;
         }
-        if let Some(late) = connection.late_candidates()
-            && let Err(error) = session.patch(&late)
-        {
-            // The server may find the address itself, when it is reached from there.
-            tracing::debug!(%error, "the server does not take an address");
-        }
+        late.tell(connection.late_candidates(), |fragment| session.patch(fragment).map(|_| ()));
     }
     true
+}
+
+/// Addresses of this end that the server does not know yet, as the fragments of their requests: the oldest first.
+#[derive(Default)]
+struct Late {
+    fragments: VecDeque<String>,
+    /// How often the first of them was sent.
+    tellings: u32,
+}
+
+impl Late {
+    /// Sends the oldest fragment, and further ones if that succeeds; `fresh` is a new one. A request that fails is
+    /// repeated at the next call, in all at most five times.
+    fn tell(
+        &mut self,
+        fresh: Option<String>,
+        mut patch: impl FnMut(&str) -> Result<(), ClientError>,
+    ) {
+        self.fragments.extend(fresh);
+        while let Some(fragment) = self.fragments.front() {
+            let outcome = patch(fragment);
+            self.tellings += 1;
+            let is_passing = outcome.as_ref().is_err_and(is_passing);
+            if let Err(error) = &outcome {
+                // The server may find the address itself, when it is reached from there.
+                tracing::debug!(%error, "the server does not take an address");
+            }
+            if is_passing && self.tellings < TELLINGS_MAX {
+                return;
+            }
+            self.fragments.pop_front();
+            self.tellings = 0;
+            if is_passing {
+                return;
+            }
+        }
+    }
 }
 
 /// Restarts ICE. Fails if it is of no use to try again.
@@ -90,4 +133,58 @@ fn restart(connection: &PeerHandle, session: &mut Session) -> anyhow::Result<()>
 fn is_passing(error: &ClientError) -> bool {
     use ClientError::{Busy, Connect, Http, Start, Timeout, Tls};
     matches!(error, Connect { .. } | Tls { .. } | Http { .. } | Timeout(_) | Start(_) | Busy { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tells addresses; returns what was sent. The requests have these outcomes, and fail after them.
+    fn told(late: &mut Late, fresh: Option<&str>, outcomes: &[bool]) -> Vec<String> {
+        let mut sent = Vec::new();
+        late.tell(fresh.map(str::to_owned), |fragment| {
+            sent.push(fragment.to_owned());
+            match outcomes.get(sent.len() - 1) {
+                Some(true) => Ok(()),
+                _ => Err(ClientError::Timeout(INTERVAL)),
+            }
+        });
+        sent
+    }
+
+    #[test]
+    fn an_address_that_could_not_be_told_is_told_again() {
+        let mut late = Late::default();
+        assert_eq!(told(&mut late, Some("a"), &[true]), ["a"]);
+        assert_eq!(told(&mut late, None, &[]), [""; 0]);
+        assert_eq!(told(&mut late, Some("b"), &[false]), ["b"]);
+        assert_eq!(told(&mut late, Some("c"), &[false]), ["b"], "one request that fails is enough");
+        assert_eq!(told(&mut late, None, &[true, true]), ["b", "c"]);
+        assert_eq!(told(&mut late, None, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn an_address_is_told_five_times_at_most() {
+        let mut late = Late::default();
+        for _ in 0..5 {
+            assert_eq!(told(&mut late, None, &[]).len(), 0);
+        }
+        assert_eq!(told(&mut late, Some("a"), &[]), ["a"]);
+        assert_eq!(told(&mut late, Some("b"), &[]), ["a"]);
+        for fragment in ["a", "a", "a", "b", "b", "b", "b", "b"] {
+            assert_eq!(told(&mut late, None, &[]), [fragment]);
+        }
+        assert_eq!(told(&mut late, None, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_server_that_takes_no_addresses_is_asked_once_for_each() {
+        let mut late = Late::default();
+        let mut sent = 0;
+        late.tell(Some("a".to_owned()), |_| {
+            sent += 1;
+            Err(ClientError::Unsupported(405))
+        });
+        assert_eq!((sent, late.fragments.len()), (1, 0));
+    }
 }

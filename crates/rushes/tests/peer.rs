@@ -27,12 +27,17 @@ fn connect(mut offerer: Peer, mut answerer: Peer) -> [(Peer, Vec<PeerStream>); 2
     let offer = offerer.offer().unwrap();
     let answer = answerer.answer(&offer).unwrap();
     offerer.set_answer(&answer).unwrap();
+    connected(offerer, answerer)
+}
+
+/// Lets two peers find each other after offer and answer.
+fn connected(mut first: Peer, mut second: Peer) -> [(Peer, Vec<PeerStream>); 2] {
     let other = thread::spawn(move || {
-        let streams = answerer.connect(TIME).unwrap().unwrap();
-        (answerer, streams)
+        let streams = second.connect(TIME).unwrap().unwrap();
+        (second, streams)
     });
-    let streams = offerer.connect(TIME).unwrap().unwrap();
-    [(offerer, streams), other.join().unwrap()]
+    let streams = first.connect(TIME).unwrap().unwrap();
+    [(first, streams), other.join().unwrap()]
 }
 
 #[test]
@@ -124,6 +129,44 @@ fn a_stream_in_one_direction_is_not_sent_in_the_other() {
     assert_eq!(received[0].stream.pull_frame(TIME).unwrap().unwrap().data(), frame);
     let pushed = received[0].stream.push_frame(&frame, None);
     assert!(matches!(pushed, Err(Error::NoDestination)), "{pushed:?}");
+}
+
+/// A frame with a slice of `len` octets goes to a peer that takes whole NAL units only, or is refused.
+fn push_in_mode_0(sender: &mut PeerStream, receiver: &mut PeerStream) {
+    let frame = picture(1, 1_000);
+    sender.stream.push_frame(&frame, None).unwrap();
+    assert_eq!(receiver.stream.pull_frame(TIME).unwrap().unwrap().data(), frame);
+    // Two parameter sets and a slice, one in each packet.
+    assert_eq!(sender.stream.statistics().send.packets, 3);
+    let error = sender.stream.push_frame(&picture(2, 5_000), None).unwrap_err().to_string();
+    assert!(error.contains("packetization-mode=0") && error.contains("slice-max-size"), "{error}");
+    sender.stream.push_frame(&frame, None).unwrap();
+    assert_eq!(receiver.stream.pull_frame(TIME).unwrap().unwrap().data(), frame);
+}
+
+#[test]
+fn a_peer_that_takes_whole_nal_units_only_gets_no_others() {
+    let whole = |text: String| {
+        assert!(text.contains("packetization-mode=1"), "{text}");
+        text.replace("packetization-mode=1", "packetization-mode=0")
+    };
+    for is_offered in [false, true] {
+        let (mut camera, mut monitor) = (peer(), peer());
+        camera.add(camera.stream(Codec::H264), Direction::SendOnly);
+        monitor.add(monitor.stream(Codec::H264), Direction::RecvOnly);
+        let mut ends = if is_offered {
+            let answer = camera.answer(&whole(monitor.offer().unwrap())).unwrap();
+            monitor.set_answer(&answer).unwrap();
+            assert!(!answer.contains("packetization-mode=1"), "{answer}");
+            connected(camera, monitor)
+        } else {
+            let answer = monitor.answer(&camera.offer().unwrap()).unwrap();
+            camera.set_answer(&whole(answer)).unwrap();
+            connected(camera, monitor)
+        };
+        let [(_, sent), (_, received)] = &mut ends;
+        push_in_mode_0(&mut sent[0], &mut received[0]);
+    }
 }
 
 #[test]

@@ -196,6 +196,45 @@ fn a_peer_at_a_million_addresses_takes_bounded_memory_and_gets_bounded_checks() 
     assert!(checks.len() <= 20, "one each 50 ms: {}", checks.len());
 }
 
+/// Runs an agent for some time; returns the octets of checks that it sends meanwhile.
+fn octets_of_checks(agent: &mut Agent, now: &mut Instant, time: std::time::Duration) -> usize {
+    let end = *now + time;
+    let mut octets = 0;
+    while *now < end {
+        agent.handle_timeout(*now);
+        octets += sent(agent).iter().map(|transmit| transmit.datagram.len()).sum::<usize>();
+        *now = agent.next_timeout().unwrap_or(end).max(*now + MS).min(end);
+    }
+    octets
+}
+
+#[test]
+fn a_victim_whose_addresses_a_peer_names_gets_few_checks() {
+    for ufrag in ["shorter", &"longest".repeat(17)] {
+        let mut now = epoch();
+        let mut agent = Agent::new(AgentConfig { is_controlling: true, ..config(1) }, now);
+        agent.set_pacing(10 * MS);
+        for n in 1..=4 {
+            agent.add_local(SocketAddr::from(([10, 0, 0, n], 1)), now).unwrap();
+        }
+        let peer = Credentials::new(ufrag, &"a".repeat(22)).unwrap();
+        let mut total = 0;
+        // With each restart the peer names them anew.
+        for restart in 0..10 {
+            agent.restart(credentials(restart), now);
+            agent.set_remote_credentials(&peer, now).unwrap();
+            for port in 1000..1100 {
+                let candidate = format!("1 1 udp 2130706431 198.51.100.9 {port} typ host");
+                agent.add_remote(&candidate.parse().unwrap(), now).unwrap();
+            }
+            total += octets_of_checks(&mut agent, &mut now, 40 * SECOND);
+            assert!(agent.has_failed());
+            let limit = 8_000 + 400 * 40 * (usize::from(restart) + 1);
+            assert!((2_000..limit).contains(&total), "{total} octets after {restart} restarts");
+        }
+    }
+}
+
 #[test]
 fn no_password_is_printed() {
     let now = epoch();

@@ -404,6 +404,39 @@ fn a_nominated_pair_is_checked_before_all_others() {
 }
 
 #[test]
+fn a_peer_that_is_late_is_found_among_addresses_that_never_answer() {
+    for is_signalled in [true, false] {
+        let mut world = near([
+            &["198.51.100.1:1000", "198.51.100.2:1000", "198.51.100.3:1000"],
+            &["203.0.113.1:2000", "203.0.113.2:2000"],
+        ]);
+        for (end, other) in world.ends.iter_mut().zip(1..) {
+            end.is_signalled = is_signalled || other == 1;
+            end.agent.set_pacing(10 * MS);
+        }
+        world.introduce();
+        let now = world.instant();
+        for end in &mut world.ends {
+            for n in 1..=12 {
+                let silent = format!("1 1 udp 2130706431 192.0.2.{n} 1000 typ host");
+                end.agent.add_remote(&silent.parse().unwrap(), now).unwrap();
+            }
+        }
+        // All is lost at first, and later all paths but one.
+        world.passes = |_, _| false;
+        assert!(!world.run(20 * SECOND, World::is_connected));
+        let last = |from, to| {
+            let both = [address("198.51.100.3:1000"), address("203.0.113.2:2000")];
+            both.contains(&from) && both.contains(&to)
+        };
+        world.passes = last;
+        let opened = world.now;
+        assert!(world.run(19 * SECOND, World::is_connected));
+        println!("found after {:?}", world.now.saturating_sub(opened));
+    }
+}
+
+#[test]
 fn checks_are_never_closer_than_their_pace() {
     let hosts = ["198.51.100.1:1000", "198.51.100.2:1000", "198.51.100.3:1000"];
     for seed in 0..10 {

@@ -243,6 +243,44 @@ fn a_client_without_a_certificate_gets_no_keys() {
     let mut server = ours(&own, own.der(), false);
     let _peer = Peer::begin(folder.path(), &["s_client", "-connect", &to], PROFILES[0]);
     let error = exchange(&mut server, &socket, |it| it.last_error().cloned());
-    assert!(matches!(error, DtlsError::Handshake(_)), "{error}");
+    assert_eq!(error, DtlsError::NoCertificate);
     assert_eq!(server.poll_event(), None);
+}
+
+/// Makes a certificate of RSA with OpenSSL; returns it in DER.
+fn rsa_by_openssl(folder: &Path) -> Vec<u8> {
+    let [key, certificate] =
+        ["key.pem", "certificate.pem"].map(|it| folder.join(it).to_str().unwrap().to_owned());
+    let request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=peer"];
+    run(&[&request[..], &["-keyout", &key, "-out", &certificate]].concat());
+    run(&["x509", "-in", &certificate, "-outform", "DER"])
+}
+
+#[test]
+fn a_peer_with_a_certificate_of_rsa_is_refused_in_words() {
+    if !skipped::have(&["openssl"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let der = rsa_by_openssl(folder.path());
+    let own = Certificate::generate().unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = socket.local_addr().unwrap().to_string();
+    let mut server = ours(&own, &der, false);
+    let arguments = [&["s_client", "-connect", &to][..], &CERTIFICATE].concat();
+    let _client = Peer::begin(folder.path(), &arguments, PROFILES[0]);
+    let error = exchange(&mut server, &socket, |it| it.last_error().cloned()).to_string();
+    assert!(error.contains("RSA") && error.contains("ECDSA"), "{error}");
+    let spare = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = spare.local_addr().unwrap();
+    drop(spare);
+    let accept = to.to_string();
+    let arguments = [&["s_server", "-accept", &accept][..], &CERTIFICATE].concat();
+    let _server = Peer::begin(folder.path(), &arguments, PROFILES[0]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(to).unwrap();
+    let mut client = ours(&own, &der, true);
+    let Event::Failed(error) = handshake(&mut client, &socket) else { panic!("it has succeeded") };
+    let error = error.to_string();
+    assert!(error.contains("RSA") && error.contains("ECDSA"), "{error}");
 }

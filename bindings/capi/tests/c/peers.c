@@ -41,6 +41,7 @@ static void frames_go_both_ways(void) {
     rushes_context *context;
     rushes_peer_connection *ends[2];
     rushes_stream *streams[2][2];
+    const char *offer, *answer;
     uint16_t port;
     OK(rushes_context_new(NULL, &context));
     for (int end = 0; end < 2; end++) {
@@ -74,6 +75,20 @@ static void frames_go_both_ways(void) {
             CHECK(view.len == sizeof packet && memcmp(view.data, packet, view.len) == 0);
             OK(rushes_frame_release(frame));
         }
+    }
+    OK(rushes_peer_connection_offer_restart(ends[0], &offer));
+    OK(rushes_peer_connection_add_fragment(ends[1], offer, &answer));
+    CHECK(answer != NULL && strstr(answer, "a=ice-ufrag:") != NULL);
+    OK(rushes_peer_connection_set_restart_answer(ends[0], answer));
+    // The old path carries the media until there is a new one.
+    {
+        rushes_frame *frame;
+        uint64_t silence;
+        OK(rushes_peer_connection_silence(ends[0], &silence));
+        CHECK(silence < RUSHES_SECONDS(30));
+        OK(rushes_stream_push_frame(streams[0][0], picture, sizeof picture, NULL));
+        CHECK(pull(streams[1][0], &frame).len == sizeof picture);
+        OK(rushes_frame_release(frame));
     }
     for (int end = 0; end < 2; end++) {
         bool is_connected = false;
@@ -135,6 +150,13 @@ static void offers_and_answers_have_an_order(void) {
     add(alice, RUSHES_CODEC_H264, RUSHES_DIRECTION_SEND_RECV);
     EXPECT(rushes_peer_connection_connect(alice, 0), RUSHES_ERROR_UNSUPPORTED);
     EXPECT(rushes_peer_connection_set_answer(alice, ""), RUSHES_ERROR_UNSUPPORTED);
+    EXPECT(rushes_peer_connection_offer_restart(alice, &offer), RUSHES_ERROR_UNSUPPORTED);
+    EXPECT(rushes_peer_connection_set_restart_answer(alice, ""), RUSHES_ERROR_UNSUPPORTED);
+    {
+        uint64_t silence = 0;
+        OK(rushes_peer_connection_silence(alice, &silence));
+        CHECK(offer == NULL && silence == UINT64_MAX);
+    }
     EXPECT(rushes_peer_connection_answer(alice, "v=1", &answer), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_peer_connection_answer(alice, NULL, &answer), RUSHES_ERROR_NULL);
     CHECK(answer == NULL);

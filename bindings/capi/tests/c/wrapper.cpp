@@ -345,7 +345,8 @@ static void two_peers_exchange_streams() {
     }
     CHECK(!alice.is_connected() && !alice.ended());
     CHECK(thrown([&] { alice.set_answer("v=0"); }) == RUSHES_ERROR_UNSUPPORTED);
-    alice.set_answer(bob.answer(alice.offer()));
+    const auto offer = alice.offer();
+    alice.set_answer(bob.answer(offer));
     CHECK(thrown([&] { alice.offer(); }) == RUSHES_ERROR_UNSUPPORTED);
     CHECK(!alice.add_fragment("a=ice-options:trickle\r\n"));
     std::optional<std::vector<rushes::peer_stream>> theirs;
@@ -360,6 +361,14 @@ static void two_peers_exchange_streams() {
     for (int n = 0; n < 3; ++n) mine.stream.push_frame(packet, sizeof packet);
     auto frame = their.stream.pull_frame(20s);
     CHECK(frame && frame->size() == 3 && frame->data()[1] == 7);
+    const auto first = bob.answer(offer), second = bob.answer(offer);
+    CHECK(first.find("a=ice-ufrag:") != std::string::npos && first != second);
+    CHECK(thrown([&] { alice.set_restart_answer(""); }) == RUSHES_ERROR_UNSUPPORTED);
+    const auto reply = bob.add_fragment(alice.offer_restart());
+    CHECK(reply && alice.silence());
+    alice.set_restart_answer(*reply);
+    mine.stream.push_frame(packet, sizeof packet);
+    CHECK(their.stream.pull_frame(20s));
     frame.reset();
     ours.reset();
     alice.close();

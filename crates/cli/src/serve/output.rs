@@ -18,6 +18,8 @@ pub(super) struct Output {
     pub(super) share: Share,
     /// Whether a frame was not sent, so that the next must be one with which a decoder can begin.
     needs_key: bool,
+    /// Whether its format has refused a frame.
+    has_refused: bool,
     /// A frame of which a part is sent: when the next part is due, and whether a decoder can begin with it.
     unfinished: Option<(Instant, bool)>,
     feedback: Arc<Mutex<Feedback>>,
@@ -50,8 +52,8 @@ impl Output {
             drop(said);
             bell.ring();
         });
-        let (share, needs_key, unfinished) = (Share::default(), false, None);
-        Self { stream, first, share, needs_key, unfinished, feedback }
+        let (share, needs_key, has_refused, unfinished) = (Share::default(), false, false, None);
+        Self { stream, first, share, needs_key, has_refused, unfinished, feedback }
     }
 
     /// Returns the number of the track that it carries.
@@ -106,6 +108,11 @@ impl Output {
             Ok(Some(due)) => {
                 self.unfinished = Some((due, is_key));
                 true
+            }
+            Err(Error::Frame(error)) if !self.has_refused => {
+                self.has_refused = true;
+                tracing::warn!(%error, "frames are not sent to a viewer");
+                false
             }
             Err(error @ (Error::Frame(_) | Error::NoDestination | Error::NoPath)) => {
                 tracing::debug!(%error, "a frame is not sent to a viewer");

@@ -1,6 +1,9 @@
 //! Chromium at the page of `serve`: it plays, and it publishes.
 
+use std::collections::HashSet;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -49,6 +52,36 @@ fn chromium_plays_what_is_served() {
     assert!(played["framesDecoded"].as_u64() > Some(30), "{played}{err}");
     assert_eq!(played["packetsLost"], 0, "{played}{err}");
     assert_eq!(played["videoCodec"], "H264", "{played}");
+}
+
+/// Starts a STUN server that sees everyone at 127.0.0.9; returns its address, and those that it was asked from.
+fn stun_server() -> (SocketAddr, Arc<Mutex<HashSet<SocketAddr>>>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (address, sources) = (socket.local_addr().unwrap(), Arc::<Mutex<HashSet<_>>>::default());
+    let asked = Arc::clone(&sources);
+    std::thread::spawn(move || {
+        let mut octets = [0; 1500];
+        while let Ok((_, from)) = socket.recv_from(&mut octets) {
+            asked.lock().unwrap().insert(from);
+            let [high, low] = (from.port() ^ 0x2112).to_be_bytes();
+            let mapped = [0, 0x20, 0, 8, 0, 1, high, low, 127 ^ 0x21, 0x12, 0xa4, 9 ^ 0x42];
+            let answer = [&[1, 1, 0, 12][..], &octets[4..20], &mapped].concat();
+            let _ = socket.send_to(&answer, from);
+        }
+    });
+    (address, sources)
+}
+
+#[test]
+fn the_page_asks_the_stun_server_that_the_server_recommends() {
+    let (film, (stun, sources)) = (H264.own(), stun_server());
+    let (serving, url) = serving(&[text(&film), "--fps", "30", "--stun", &stun.to_string()]);
+    let Some(browser) = chromium(&url, "window.rushes.play()", "4") else { return };
+    let played = &report(browser)["play"];
+    let (_, (_, err)) = serving.ended_after(Duration::ZERO);
+    assert!(played["framesDecoded"].as_u64() > Some(10), "{played}{err}");
+    // Once from the port of the session, and once from the browser.
+    assert!(sources.lock().unwrap().len() >= 2, "{sources:?}{err}");
 }
 
 #[test]

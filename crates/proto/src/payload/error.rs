@@ -40,6 +40,19 @@ pub enum FrameError {
         /// Maximum octets of a payload.
         limit: usize,
     },
+    /// The receiver takes NAL units whole only (RFC 6184 section 6.2), and this one does not fit a packet.
+    #[error(
+        "the NAL unit at octet {offset} has {len} octets and a packet {limit}, but the receiver does not take \
+         fragments (packetization-mode=0): let the encoder make slices that fit, x264 by slice-max-size={limit}"
+    )]
+    UnitTooLong {
+        /// Offset of the NAL unit in the frame.
+        offset: usize,
+        /// Its length in octets.
+        len: usize,
+        /// Maximum octets of a payload.
+        limit: usize,
+    },
     /// The frame does not begin with a start code.
     #[error("no start code (00 00 01) at the beginning of the frame, but {found:02x?}")]
     NoStartCode {

@@ -1,4 +1,4 @@
-//! H.264 in RTP: RFC 6184, packetization mode 1 (non-interleaved).
+//! H.264 in RTP: RFC 6184, packetization modes 1 (non-interleaved) and 0 (single NAL unit).
 //!
 //! Sent and received packets: single NAL unit packets, STAP-A, FU-A. STAP-B, MTAP16, MTAP24 and
 //! FU-B belong to the interleaved mode; they are recognised and counted, but not delivered.
@@ -13,19 +13,23 @@ use super::split::NalPacketiser;
 use super::{Depacketiser, Packetiser, PayloadFormat};
 use crate::time::ClockRate;
 
-/// H.264 as in RFC 6184, packetization mode 1.
+/// H.264 as in RFC 6184, packetization mode 1, or 0 with [`single_units`](Self::single_units).
 #[derive(Clone, Copy, Debug)]
 pub struct H264 {
     /// The framing of NAL units in frames to send.
     pub input: Framing,
     /// Whether adjacent small NAL units share a packet (STAP-A).
     pub aggregate: bool,
+    /// Whether each NAL unit travels whole and alone (packetization mode 0, RFC 6184 section 6.2). Frames with units
+    /// that do not fit a packet are refused ([`FrameError::UnitTooLong`](super::FrameError::UnitTooLong)), and nothing is
+    /// aggregated.
+    pub single_units: bool,
 }
 
 impl Default for H264 {
-    /// Returns start codes, with aggregation.
+    /// Returns start codes, with aggregation and fragments.
     fn default() -> Self {
-        Self { input: Framing::AnnexB, aggregate: true }
+        Self { input: Framing::AnnexB, aggregate: true, single_units: false }
     }
 }
 
@@ -39,7 +43,8 @@ impl PayloadFormat for H264 {
     }
 
     fn packetiser(&self) -> Box<dyn Packetiser> {
-        Box::new(NalPacketiser::<Avc>::new(self.input, self.aggregate, Numbering::None))
+        let packetiser = NalPacketiser::<Avc>::new(self.input, self.aggregate, Numbering::None);
+        Box::new(if self.single_units { packetiser.with_single_units() } else { packetiser })
     }
 
     fn depacketiser(&self) -> Box<dyn Depacketiser> {
@@ -171,6 +176,20 @@ mod tests {
         let sent = send_units(&format, &[&[0x67, 1], &[0x68, 2]], 100);
         let sent: Vec<_> = sent.iter().map(|sent| (&sent.octets[..], sent.marker)).collect();
         assert_eq!(sent, [(&[0x67, 1][..], false), (&[0x68, 2], true)]);
+    }
+
+    #[test]
+    fn in_mode_0_units_travel_whole_and_alone_or_not_at_all() {
+        let format = H264 { single_units: true, ..H264::default() };
+        let fits = [0x65; 10];
+        let sent = send_units(&format, &[&[0x67, 1], &[0x68, 2], &fits], 10);
+        let sent: Vec<_> = sent.iter().map(|sent| (&sent.octets[..], sent.marker)).collect();
+        assert_eq!(sent, [(&[0x67, 1][..], false), (&[0x68, 2], false), (&fits, true)]);
+        let frame = [&[0, 0, 0, 1, 0x67, 1, 0, 0, 1][..], &[0x65; 11]].concat();
+        let mut packetiser = format.packetiser();
+        let outcome = packetiser.start(&frame, 10);
+        assert_eq!(outcome, Err(FrameError::UnitTooLong { offset: 9, len: 11, limit: 10 }));
+        assert_eq!(packetiser.start(&frame, 11), Ok(()));
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Codec {
     fn format(self, aggregate: bool) -> Box<dyn PayloadFormat> {
         let input = Framing::AnnexB;
         match self {
-            Self::Avc => Box::new(H264 { input, aggregate }),
+            Self::Avc => Box::new(H264 { input, aggregate, single_units: false }),
             Self::Hevc { numbered } => {
                 let max_don_diff = numbered.into();
                 Box::new(H265 { input, aggregate, max_don_diff, ..H265::default() })

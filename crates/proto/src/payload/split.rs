@@ -32,6 +32,8 @@ const HEAD_LEN: usize = 4;
 pub(super) struct NalPacketiser<L> {
     input: Framing,
     aggregate: bool,
+    /// Whether units that do not fit a packet are cut; otherwise they are refused.
+    fragment: bool,
     numbering: Numbering,
     /// The decoding order number of the next unit (RFC 7798 section 4.6).
     don: u16,
@@ -54,6 +56,7 @@ impl<L: Layout> NalPacketiser<L> {
         Self {
             input,
             aggregate,
+            fragment: true,
             numbering,
             don: 0,
             limit: 0,
@@ -65,6 +68,23 @@ impl<L: Layout> NalPacketiser<L> {
             seen: 0,
             stretch: Stretch { segment: 0, items: 0, padded: 0 },
         }
+    }
+
+    /// Lets each unit travel whole and alone: frames with units that do not fit a packet are refused.
+    pub(super) fn with_single_units(mut self) -> Self {
+        (self.aggregate, self.fragment) = (false, false);
+        self
+    }
+
+    /// Searches the whole frame for a unit that would have to be cut.
+    fn check_lengths(&mut self, frame: &[u8]) -> Result<(), FrameError> {
+        while self.units.search_on(frame) {}
+        let mut units = (0..).map_while(|n| self.units.get(n));
+        let Some(unit) = units.find(|unit| unit.len() > self.limit) else { return Ok(()) };
+        let error =
+            FrameError::UnitTooLong { offset: unit.start, len: unit.len(), limit: self.limit };
+        self.units.clear();
+        Err(error)
     }
 
     /// Returns the octets that a decoding order number adds to a unit.
@@ -292,7 +312,8 @@ impl<L: Layout> Packetiser for NalPacketiser<L> {
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
         }
-        self.units.start(frame, self.input)
+        self.units.start(frame, self.input)?;
+        if self.fragment { Ok(()) } else { self.check_lengths(frame) }
     }
 
     fn set_padding_limit(&mut self, limit: PaddingLimit) {

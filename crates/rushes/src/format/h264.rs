@@ -17,7 +17,10 @@ pub(super) static FORMAT: MediaFormat = MediaFormat {
     title: "H.264",
     encoding: Some("H264"),
     payload_type: PayloadType::H264,
-    payload: |options| Arc::new(H264 { input: options.framing, ..H264::default() }),
+    payload: |options| {
+        let single_units = options.single_units;
+        Arc::new(H264 { input: options.framing, single_units, ..H264::default() })
+    },
     describe: |_, frame| {
         let sets = |nal_type| units_of(NAL, nal_type, frame);
         let fallback = H264Parameters { packetization_mode: 1, ..H264Parameters::default() };

@@ -184,6 +184,9 @@ impl MediaFormat {
 pub struct FormatOptions {
     /// How NAL units are delimited in frames.
     pub framing: Framing,
+    /// Whether NAL units of H.264 are sent whole, one in each packet (`packetization-mode=0`, RFC 6184 section
+    /// 6.2). Frames with units that do not fit a packet are then refused.
+    pub single_units: bool,
     /// `sprop-max-don-diff` of H.265 and H.266 (RFC 7798 section 7.1); 0 if NAL units are sent in
     /// decoding order.
     pub max_don_diff: u16,
@@ -211,7 +214,7 @@ pub struct Codec(&'static MediaFormat);
 
 #[allow(non_upper_case_globals, reason = "they are used like the variants of an enumeration")]
 impl Codec {
-    /// AVC, RFC 6184 in packetization mode 1.
+    /// AVC, RFC 6184 in packetization mode 1; 0 with a peer that takes no other.
     pub const H264: Self = Self(&h264::FORMAT);
     /// HEVC, RFC 7798.
     pub const H265: Self = Self(&h265::FORMAT);

@@ -146,7 +146,7 @@ impl PeerBuilder {
         }
         let transport = Transport::new(&port, agent);
         let media = Vec::new();
-        Ok(Peer { session, settings, port, transport, media, state: State::New })
+        Ok(Peer { session, settings, port, transport, media, state: State::New, answers: 0 })
     }
 }
 

@@ -37,6 +37,7 @@
 //! ```
 
 mod builder;
+mod further;
 mod handle;
 mod local;
 mod polled;
@@ -71,6 +72,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MTU: usize = 1280;
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Why a peer is not looked for.
+const NO_ICE: &str = "the peer does not use ICE, by which it could be reached";
 /// How long an offer or an answer waits for the addresses that STUN and TURN servers tell.
 const GATHERING_TIME: Duration = Duration::from_secs(2);
 
@@ -89,6 +92,8 @@ pub struct Peer {
     transport: Arc<Transport>,
     media: Vec<LocalStream>,
     state: State,
+    /// Number of answers to further offers.
+    answers: u64,
 }
 
 /// How far offer and answer have come.
@@ -98,7 +103,7 @@ enum State {
     Offered,
     Agreed(Box<Negotiated>),
     /// The streams were handed over.
-    Connected,
+    Connected(Box<Negotiated>),
 }
 
 impl Peer {
@@ -174,12 +179,21 @@ impl Peer {
     ///
     /// Streams are matched with the offer's media in order, by kind.
     ///
+    /// Once something is agreed on, the peer may offer again (RFC 3264 section 8), at any time: with further addresses,
+    /// or with other credentials of ICE, with which both ends look for a path again. Keys and streams stay. Media that
+    /// such an offer adds is refused in the answer, if no stream of this end fits it.
+    ///
     /// # Errors
     /// [`Error::Peer`] if the offer cannot be read, or nothing of it can be agreed on; otherwise as
-    /// [`offer`](Self::offer).
+    /// [`offer`](Self::offer). [`PeerError::Order`] if a further offer changes directions, formats or keys: the
+    /// connection goes on as before.
     pub fn answer(&mut self, offer: &str) -> Result<String, Error> {
-        if !matches!(self.state, State::New) {
-            return Err(PeerError::Order("there is an offer or an answer already").into());
+        match self.state {
+            State::New => {}
+            State::Offered => {
+                return Err(PeerError::Order("there is an offer already").into());
+            }
+            State::Agreed(_) | State::Connected(_) => return self.answer_again(offer),
         }
         let offer = negotiation::read(offer).map_err(PeerError::from)?;
         self.gather()?;
@@ -203,10 +217,12 @@ impl Peer {
         }
         let keys = self.run_until(timeout, Transport::take_keys)?;
         let Some(keys) = keys else { return Ok(None) };
-        let State::Agreed(agreed) = std::mem::replace(&mut self.state, State::Connected) else {
+        let State::Agreed(agreed) = std::mem::replace(&mut self.state, State::New) else {
             return Ok(None);
         };
-        streams::open(self, &agreed, &keys).map(Some)
+        let opened = streams::open(self, &agreed, &keys);
+        self.state = State::Connected(agreed);
+        opened.map(Some)
     }
 
     /// Returns a handle for other threads.
@@ -311,8 +327,7 @@ impl Peer {
     fn begin(&mut self, agreed: Negotiated, has_offered: bool) -> Result<(), Error> {
         let config = self.handshake(&agreed);
         let now = Instant::now();
-        let no_ice = PeerError::Order("the peer does not use ICE, by which it could be reached");
-        let remote = agreed.remote.ice.as_ref().ok_or(no_ice)?;
+        let remote = agreed.remote.ice.as_ref().ok_or(PeerError::Order(NO_ICE))?;
         let credentials = ice::Credentials::new(&remote.ufrag, &remote.password);
         let credentials = credentials.map_err(PeerError::from)?;
         // A full agent controls one of a server that only answers (RFC 8445 section 6.1.1).

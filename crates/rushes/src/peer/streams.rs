@@ -2,7 +2,7 @@
 
 use rushes_proto::payload::Framing;
 use rushes_proto::rtp::{ExtensionKind, ExtensionMap};
-use rushes_proto::sdp::{Feedback, MediaKind};
+use rushes_proto::sdp::{Encoding, Feedback, MediaKind};
 use rushes_webrtc::dtls::Keys;
 use rushes_webrtc::negotiation::{AgreedFormat, AgreedMedia, Negotiated};
 
@@ -111,6 +111,9 @@ fn configured(choice: &Choice, agreed: &AgreedMedia, shares_type: bool) -> Strea
         }
         builder.format.framing = framing;
     }
+    // A receiver in this mode takes neither fragments nor aggregates (RFC 6184 section 6.2).
+    builder.format.single_units = matches!(&agreed.send.remote.encoding,
+        Encoding::H264(theirs) if agreed.sends() && theirs.packetization_mode == 0);
     builder.remote_ssrc = agreed.remote_ssrc.filter(|_| shares_type);
     builder.control.mux = true;
     builder.control.feedback = Some(true);

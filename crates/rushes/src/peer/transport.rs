@@ -290,6 +290,25 @@ impl Transport {
         outcome
     }
 
+    /// Adds addresses of the peer; those that cannot be used are left out.
+    pub(super) fn add_candidates<'a>(
+        &self,
+        now: Instant,
+        candidates: impl Iterator<Item = &'a str>,
+    ) {
+        self.with_agent(now, |agent| {
+            for candidate in candidates.filter_map(|text| text.parse().ok()) {
+                // The limit of candidates leaves further ones out.
+                let _ = agent.add_remote(&candidate, now);
+            }
+        });
+    }
+
+    /// Returns our credentials.
+    pub(super) fn credentials(&self) -> Credentials {
+        self.lock().agent.credentials().clone()
+    }
+
     /// Adds an address of the peer; one that cannot be used is left out.
     pub(super) fn add_candidate(&self, candidate: &str) {
         if let Ok(candidate) = candidate.parse::<ice::Candidate>() {

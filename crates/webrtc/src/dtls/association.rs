@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use dimpl::{Dtls, Output, SecurityError, UnexpectedMessageError};
+use dimpl::{CertificateError, Dtls, Output, SecurityError, UnexpectedMessageError};
 
 use super::certificate::Certificate;
 use super::error::DtlsError;
@@ -437,6 +437,9 @@ fn error_of(error: dimpl::Error) -> DtlsError {
         dimpl::Error::Timeout(_) => DtlsError::Timeout,
         dimpl::Error::SecurityError(SecurityError::FatalAlert { description }) => {
             DtlsError::Alert { description }
+        }
+        dimpl::Error::CertificateError(CertificateError::NoClientCertificateReceived) => {
+            DtlsError::NoCertificate
         }
         other => DtlsError::Handshake(other.to_string()),
     }

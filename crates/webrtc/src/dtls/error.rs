@@ -68,6 +68,12 @@ pub enum DtlsError {
         /// The fingerprint of the certificate that the peer has shown.
         found: Fingerprint,
     },
+    /// The peer has shown no certificate, or has none that can be used: one of RSA, for example.
+    #[error(
+        "the peer has shown no DTLS certificate of ECDSA (P-256 or P-384); one of RSA cannot be used: \
+         let the peer make another"
+    )]
+    NoCertificate,
     /// No fingerprint was announced for the peer, so no certificate can be the right one.
     #[error("no fingerprint of the peer's DTLS certificate is known")]
     NoFingerprint,
@@ -93,7 +99,9 @@ fn alert(description: u8) -> &'static str {
     match description {
         10 => "unexpected_message",
         20 => "bad_record_mac",
-        40 => "handshake_failure",
+        40 => {
+            "handshake_failure: nothing in common; a certificate of the peer must be of ECDSA, not of RSA"
+        }
         42 => "bad_certificate",
         43 => "unsupported_certificate",
         46 => "certificate_unknown",

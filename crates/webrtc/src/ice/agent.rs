@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use is::{IceAgent, IceCreds, Protocol};
 
+use super::budget::Budget;
 use super::candidate::{Candidate, CandidateKind};
 use super::credentials::Credentials;
 use super::error::AgentError;
@@ -48,7 +49,7 @@ const MAX_OUTBOX: usize = 256;
 pub const PACING: Duration = Duration::from_millis(50);
 
 /// The limits of what they may agree on: RFC 8445 forbids less.
-const MIN_PACING: Duration = Duration::from_millis(5);
+pub(super) const MIN_PACING: Duration = Duration::from_millis(5);
 const MAX_PACING: Duration = Duration::from_millis(500);
 
 /// The longest time between checks on a pair that works: RFC 7675 section 5.1 forbids less than 4 seconds.
@@ -60,11 +61,13 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(4);
 /// after each call the outputs are to be polled, and [`handle_timeout`](Self::handle_timeout) is to be called at
 /// [`next_timeout`](Self::next_timeout).
 ///
-/// **Limits.** 16 host candidates, 8 STUN servers, a TURN server with 100 channels, 100 addresses of the peer, 100 pairs of candidates, and 200 pairs
-/// that only requests have made known. At most one check is sent each 50 ms, or [as agreed on](Self::set_pacing)
-/// (RFC 8445 section 14.2), whatever arrives, and a request of the peer is answered by one datagram of at most 76 octets. A request without the
-/// right password is not answered at all, nor is a copy of one of the last 1024 requests from another address.
-/// A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
+/// **Limits.** 16 host candidates, 8 STUN servers, a TURN server with 100 channels, 100 addresses of the peer, 100
+/// pairs of candidates, and 200 pairs that only requests have made known. At most one check is sent each 50 ms, or [as agreed on](Self::set_pacing)
+/// (RFC 8445 section 14.2), whatever arrives. Addresses that have answered no check within 30 seconds get at most 8000
+/// octets of checks and 400 a second after that, all together and restarts included: a peer may name the addresses of a
+/// victim (RFC 8445 section 19.5.1). A request of the peer is answered by one datagram of at most 76 octets. A request
+/// without the right password is not answered at all, nor is a copy of one of the last 1024 requests from another
+/// address. A lite agent cannot check that an address is the peer's: whoever has recorded older requests on the path can
 /// lead its media elsewhere by copies of them.
 ///
 /// **Consent.** A selected pair is checked each 4 seconds (RFC 7675 allows 4 to 6; the interval is not random,
@@ -83,6 +86,8 @@ pub struct Agent {
     /// Until then a controlled agent leaves the first check to the peer. A peer that is answered first knows that the
     /// pair works when ours arrives, and some nominate only then, or at the next of their own intervals.
     held: Option<Instant>,
+    /// What may go to addresses that have answered nothing.
+    unproved: Budget,
     /// Whether a request has arrived since `is` last had time: it looks at a nomination only then.
     is_nudged: bool,
     hosts: Vec<SocketAddr>,
@@ -117,6 +122,7 @@ impl Agent {
             pacing: PACING,
             paced: now,
             held: None,
+            unproved: Budget::new(now),
             is_nudged: false,
             hosts: Vec::new(),
             locals: Vec::new(),

@@ -20,6 +20,7 @@
 //! multiplexed, RFC 5761) and names of multicast DNS: see [`CandidateError`].
 
 mod agent;
+mod budget;
 mod candidate;
 mod checks;
 mod credentials;

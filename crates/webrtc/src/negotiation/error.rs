@@ -129,9 +129,7 @@ pub enum Refusal {
         ours: String,
     },
     /// H.264 that is packetised otherwise (RFC 6184 section 6.2).
-    #[error(
-        "the peer takes H.264 with packetization-mode={0} only; this end fragments frames, which needs 1"
-    )]
+    #[error("the peer takes H.264 with packetization-mode={0} only, this end with 0 and 1")]
     PacketizationMode(u8),
     /// The peer cannot decode our stream, or sends one of a profile that we do not decode.
     #[error("{0}")]

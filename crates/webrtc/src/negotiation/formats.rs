@@ -122,15 +122,14 @@ fn compare(
     Ok((0, None))
 }
 
-/// Compares the parameters of H.264. One packetisation, that of mode 1, is sent; mode 0 is received
-/// too, because its packets are among those of mode 1.
+/// Compares the parameters of H.264. Mode 1 is preferred; the packets of mode 0 are among its packets.
 fn compare_h264(
     ours: &H264Parameters,
     theirs: &H264Parameters,
     ways: Ways,
 ) -> Result<(u8, Option<Shortfall>), Misfit> {
     let (mode, wanted) = (theirs.packetization_mode, ours.packetization_mode);
-    if mode != wanted && (ways.sends || mode > wanted) {
+    if mode > wanted {
         return Err((u8::MAX, Refusal::PacketizationMode(mode)));
     }
     let mut rank = if mode == wanted { 0 } else { 4 };

@@ -138,8 +138,8 @@ pub struct LocalFormat {
     /// our offers; answers use that of the peer's offer.
     ///
     /// H.264: `profile_level_id` is that of the stream if we send, and otherwise the most that we
-    /// decode; `None` takes any profile and level, in answers only. `packetization_mode` is 1:
-    /// Rushes' packetiser aggregates and fragments.
+    /// decode; `None` takes any profile and level, in answers only. `packetization_mode` is 1, which is preferred;
+    /// a peer that takes mode 0 only is answered with that.
     pub format: Format,
     /// The payload type of retransmissions in our offers (RFC 4588); `None` if we can neither send
     /// nor receive them.

@@ -1,10 +1,5 @@
 // One session of WHIP or WHEP (RFC 9725, draft-ietf-wish-whep): an offer, an answer, an end.
 
-// How long to collect candidates before the offer is sent, in milliseconds: if there is one, and if
-// there is none yet, which a browser that has just started may take long to find.
-const GATHERING_MAX = 1000;
-const FIRST_MAX = 5000;
-
 // A refusal, in the server's words.
 export class Refusal extends Error {
   constructor(status, text, retryAfter) {
@@ -31,19 +26,27 @@ async function refusal(response) {
   return new Refusal(status, text, Number(response.headers.get("retry-after")) || 0);
 }
 
-function gathered(connection) {
-  return new Promise((resolve) => {
-    let isLate = false;
-    const check = () => {
-      const hasCandidate = connection.localDescription.sdp.includes("a=candidate:");
-      if (connection.iceGatheringState === "complete" || (isLate && hasCandidate)) resolve();
-    };
-    connection.addEventListener("icegatheringstatechange", check);
-    connection.addEventListener("icecandidate", check);
-    setTimeout(() => check((isLate = true)), GATHERING_MAX);
-    setTimeout(resolve, FIRST_MAX);
-    check();
-  });
+// The STUN and TURN servers in the field Link (RFC 9725 section 4.6).
+function iceServers(field) {
+  const value = String.raw`\s*;\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",;\s]*))`;
+  const servers = [];
+  for (const [, urls, rest] of (field || "").matchAll(new RegExp(`<([^>]*)>((?:${value})*)`, "g"))) {
+    const found = {};
+    for (const [, name, text, token] of rest.matchAll(new RegExp(value, "g"))) {
+      found[name.toLowerCase()] ??= text === undefined ? token : text.replace(/\\(.)/g, "$1");
+    }
+    const { rel, username, credential } = found;
+    const isUsable = /^stuns?:/.test(urls) || (/^turns?:/.test(urls) && username && credential);
+    if (rel === "ice-server" && isUsable) servers.push({ urls, username, credential });
+  }
+  return servers;
+}
+
+// A fragment with later candidates (RFC 9725 section 4.3.2).
+function fragment(offer, candidates) {
+  const first = (line) => offer.match(new RegExp(`^${line}.*$`, "m"))?.[0].trim() || "";
+  const head = ["a=ice-ufrag:", "a=ice-pwd:", "m=", "a=mid:"].map(first);
+  return [...head, ...candidates.map((candidate) => `a=${candidate}`), ""].join("\r\n");
 }
 
 export class Session {
@@ -63,17 +66,25 @@ export class Session {
     this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
     this.fields = token ? { Authorization: `Bearer ${token}` } : {};
     this.resource = null;
+    // Our addresses that the server does not know yet, and whether a request is on its way.
+    this.candidates = [];
+    this.isTelling = false;
+    this.connection.addEventListener("icecandidate", ({ candidate }) => {
+      // The server reaches neither names of this network nor addresses of TCP.
+      const isUsable = / udp /i.test(candidate?.candidate) && !candidate.candidate.includes(".local ");
+      if (isUsable) this.candidates.push(candidate.candidate);
+    });
   }
 
   async #open(endpoint, prepare) {
     const connection = this.connection;
     prepare(connection);
-    await connection.setLocalDescription();
-    await gathered(connection);
+    // Addresses are looked for when the servers that tell them are known.
+    const offer = await connection.createOffer();
     const response = await fetch(endpoint, {
       method: "POST",
       headers: { ...this.fields, "Content-Type": "application/sdp" },
-      body: connection.localDescription.sdp,
+      body: offer.sdp,
     }).catch(() => {
       throw new Error("The server does not answer.");
     });
@@ -81,7 +92,28 @@ export class Session {
     const location = response.headers.get("location");
     if (location) this.resource = new URL(location, response.url).href;
     const answer = await response.text();
+    const servers = iceServers(response.headers.get("link"));
+    if (servers.length) {
+      connection.setConfiguration({ ...connection.getConfiguration(), iceServers: servers });
+    }
+    const tag = response.headers.get("etag");
+    connection.addEventListener("icecandidate", () => this.#tell(offer.sdp, tag));
+    await connection.setLocalDescription(offer);
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
+  }
+
+  // Tells the server the addresses that it does not know yet. It may also find them itself.
+  async #tell(offer, tag) {
+    if (!this.resource || !tag || this.isTelling) return;
+    this.isTelling = true;
+    while (this.resource && this.candidates.length) {
+      const body = fragment(offer, this.candidates.splice(0));
+      const headers = {
+        ...this.fields, "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": tag,
+      };
+      await fetch(this.resource, { method: "PATCH", headers, body }).catch(() => {});
+    }
+    this.isTelling = false;
   }
 
   // Ends the session here and at the server, also while the page is being left.

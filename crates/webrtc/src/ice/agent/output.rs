@@ -17,6 +17,9 @@ impl Agent {
             let binding = Message::binding(&datagram);
             let request = binding.filter(|binding| binding.class() == Class::Request);
             if request.is_some() {
+                if !self.may_check(path, datagram.len()) {
+                    continue;
+                }
                 self.pace();
             }
             if self.outbox.len() >= MAX_OUTBOX || self.paths.is_lost(path) {
@@ -42,6 +45,12 @@ impl Agent {
                 self.select(Path { local: source, remote: destination });
             }
         }
+    }
+
+    /// Returns whether a check may be sent: to an address that has answered, or within the octets for all others.
+    fn may_check(&mut self, path: Path, octets: usize) -> bool {
+        let is_asked = self.peer.has_asked(path);
+        self.accepts_media_from(path.remote) || self.unproved.take(octets, is_asked, self.now)
     }
 
     pub(super) fn select(&mut self, path: Path) {

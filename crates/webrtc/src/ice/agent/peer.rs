@@ -60,12 +60,22 @@ impl Peer {
 
     /// Notes the path of a request, or returns `None` if there are too many.
     pub(super) fn note_path(&mut self, path: Path) -> Option<()> {
-        if self.requested.contains(&path) {
+        if self.has_asked(path) {
             return Some(());
         }
         self.note(path.remote).filter(|()| self.requested.len() < MAX_REQUESTED)?;
         self.requested.push(path);
         Some(())
+    }
+
+    /// Returns whether the peer has asked or answered on some path.
+    pub(super) fn is_heard(&self) -> bool {
+        !self.requested.is_empty() || !self.answered.is_empty()
+    }
+
+    /// Returns whether the peer has asked on a path.
+    pub(super) fn has_asked(&self, path: Path) -> bool {
+        self.requested.contains(&path)
     }
 
     /// Notes a path on which the peer has answered a check. There are no more of them than pairs.
