@@ -63,6 +63,8 @@ pub(crate) struct Trial {
     pub(crate) calls: [f64; 2],
     /// Octets passed to the kernel, headers included, in Gbit/s.
     pub(crate) wire_gigabits: f64,
+    /// Octets passed to the kernel, headers included.
+    pub(crate) wire_octets: u64,
     /// Packets that the receiver missed.
     pub(crate) packets_lost: u64,
     /// Messages dropped at a full receiving socket.
@@ -103,9 +105,15 @@ impl Trial {
             receive_cpu: Some(received.cpu_seconds),
             calls: [sent, received].map(|end| end.system_calls as f64 / frames(end)),
             wire_gigabits: sent.wire_octets as f64 * 8e-9 / sent_seconds.max(planned),
+            wire_octets: sent.wire_octets,
             packets_lost: received.packets_lost,
             socket_drops: received.socket_drops,
         }
+    }
+
+    /// Returns what headers and padding add to the octets of the access units, in per cent.
+    pub(crate) fn overhead(&self) -> f64 {
+        100.0 * (self.wire_octets as f64 / self.sent_octets.max(1) as f64 - 1.0)
     }
 
     /// Returns the share of the access units that did not arrive complete, 0 to 1.

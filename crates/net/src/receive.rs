@@ -184,6 +184,7 @@ impl<'a> Datagrams<'a> {
 impl<'a> Iterator for Datagrams<'a> {
     type Item = Datagram<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Datagram<'a>> {
         let from = match self.from {
             Some(from) => from,

@@ -1,3 +1,9 @@
 //! Code for other architectures, with the features that all their processors have.
 
-pub(crate) use crate::blocks::blocks_without;
+use crate::blocks;
+
+/// Returns the position of the first start code.
+#[inline]
+pub(crate) fn find(octets: &[u8]) -> Option<usize> {
+    blocks::find(octets, blocks::starts)
+}

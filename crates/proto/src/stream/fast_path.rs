@@ -122,13 +122,14 @@ impl Receiver {
         let payload = datagram.get(HEADER_LEN..)?;
         let payload = payload.get(..header.unpadded_len(payload)?)?;
         let (head, body) = payload.split_at_checked(head_len)?;
+        // Made before the copy: the processor would read it only after all octets of the copy were
+        // written.
+        let arrived = header.arrived(header.info(receipt), head);
         let copy = |place: &mut [u8]| {
             place.copy_from_slice(body);
             Ok::<(), Infallible>(())
         };
         source.builder.write_behind::<0, _>(body.len(), copy)?.ok()?;
-        let info = header.info(receipt);
-        let arrived = header.arrived(info, head);
         let mut report = Report { statistics, events };
         let continued = source.take_fast(&arrived, body.len(), Some(payload), &mut report);
         self.enforce_limits(fast.index);
