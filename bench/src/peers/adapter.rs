@@ -7,6 +7,7 @@ use rushes::Codec;
 
 use super::{running, words};
 use crate::Usage;
+use crate::sequence::raw::Video;
 
 /// One program, Rushes or another.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Places<'a> {
     pub(super) fps: u32,
     /// Octets per second at `fps` access units per second.
     pub(super) octet_rate: u32,
+    /// The format of uncompressed video.
+    pub(super) video: Video,
 }
 
 /// The address of both programs.
@@ -86,7 +89,8 @@ impl Adapter {
 impl Places<'_> {
     fn any() -> Self {
         let (codec, empty) = (Codec::H265, Path::new(""));
-        Self { codec, file: empty, sdp: empty, out: empty, port: 1, fps: 1, octet_rate: 1 }
+        let video = Video::default();
+        Self { codec, file: empty, sdp: empty, out: empty, port: 1, fps: 1, octet_rate: 1, video }
     }
 
     fn values(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
@@ -95,6 +99,12 @@ impl Places<'_> {
         let format = self.codec.ffmpeg.unwrap_or_default();
         let text = |path: &Path| path.display().to_string();
         let rushes = std::env::current_exe()?;
+        let (width, height) = self.video.size();
+        // FFmpeg's demuxer, its pixel format and its encoder, and GStreamer's format.
+        let [demuxer, pixels, encoder, packed] = match self.video {
+            Video::Hd => ["rawvideo", "uyvy422", "rawvideo", "uyvy"],
+            Video::UltraHd => ["bitpacked", "yuv422p10", "bitpacked", "uyvp"],
+        };
         Ok(vec![
             ("file", text(self.file)),
             ("sdp", text(self.sdp)),
@@ -110,6 +120,15 @@ impl Places<'_> {
             ("key", KEY.to_owned()),
             ("hexkey", KEY_HEXADECIMAL.to_owned()),
             ("rushes", text(&rushes)),
+            ("size", format!("{width}x{height}")),
+            ("width", width.to_string()),
+            ("height", height.to_string()),
+            ("depth", self.video.depth().to_string()),
+            ("framelen", self.video.format()?.frame_len().to_string()),
+            ("demuxer", demuxer.to_owned()),
+            ("pixels", pixels.to_owned()),
+            ("encoder", encoder.to_owned()),
+            ("packed", packed.to_owned()),
         ])
     }
 }
@@ -169,22 +188,22 @@ const CLEAR: [(&str, &str, &str); 4] = [
 const RAW: [(&str, &str, &str); 4] = [
     (
         "Rushes",
-        "{rushes} send {file} --to {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
-         --depth 8 --payload-type 96 --fps {fps} --quiet",
-        "{rushes} recv --from {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
-         --depth 8 --payload-type 96 -o - --quiet",
+        "{rushes} send {file} --to {host}:{port} --codec uncompressed --size {size} --sampling 4:2:2 \
+         --depth {depth} --payload-type 96 --fps {fps} --quiet",
+        "{rushes} recv --from {host}:{port} --codec uncompressed --size {size} --sampling 4:2:2 \
+         --depth {depth} --payload-type 96 -o - --quiet",
     ),
     (
         "Rushes, unpaced",
-        "{rushes} send {file} --to {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
-         --depth 8 --payload-type 96 --fps {fps} --quiet --pacing off",
-        "{rushes} recv --from {host}:{port} --codec uncompressed --size 1920x1080 --sampling 4:2:2 \
-         --depth 8 --payload-type 96 -o - --quiet",
+        "{rushes} send {file} --to {host}:{port} --codec uncompressed --size {size} --sampling 4:2:2 \
+         --depth {depth} --payload-type 96 --fps {fps} --quiet --pacing off",
+        "{rushes} recv --from {host}:{port} --codec uncompressed --size {size} --sampling 4:2:2 \
+         --depth {depth} --payload-type 96 -o - --quiet",
     ),
     (
         "FFmpeg",
-        "ffmpeg -nostdin -v error -re -f rawvideo -pixel_format uyvy422 -video_size 1920x1080 \
-         -framerate {fps} -i {file} -c:v rawvideo -f rtp -payload_type 96 \
+        "ffmpeg -nostdin -v error -re -f {demuxer} -pixel_format {pixels} -video_size {size} \
+         -framerate {fps} -i {file} -c:v {encoder} -f rtp -payload_type 96 \
          rtp://{host}:{port}?pkt_size=1472&buffer_size=4194304",
         "ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp -probesize 32 \
          -analyzeduration 0 -fpsprobesize 0 -reorder_queue_size 0 -buffer_size 4194304 -i {sdp} \
@@ -192,13 +211,13 @@ const RAW: [(&str, &str, &str); 4] = [
     ),
     (
         "GStreamer",
-        "gst-launch-1.0 -q filesrc location={file} blocksize=4147200 ! \
-         rawvideoparse width=1920 height=1080 format=uyvy framerate={fps}/1 ! \
+        "gst-launch-1.0 -q filesrc location={file} blocksize={framelen} ! \
+         rawvideoparse width={width} height={height} format={packed} framerate={fps}/1 ! \
          identity sync=true ! queue ! rtpvrawpay pt=96 mtu=1472 ! \
          udpsink host={host} port={port} sync=false async=false buffer-size=4194304",
         "gst-launch-1.0 -q -e udpsrc address={host} port={port} buffer-size=4194304 \
          caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=RAW,payload=96,\
-         sampling=(string)YCbCr-4:2:2,depth=(string)8,width=(string)1920,height=(string)1080 ! \
+         sampling=(string)YCbCr-4:2:2,depth=(string){depth},width=(string){width},height=(string){height} ! \
          queue max-size-buffers=0 max-size-bytes=0 max-size-time=0 ! rtpvrawdepay ! \
          fdsink async=false sync=false",
     ),

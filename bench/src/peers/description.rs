@@ -3,18 +3,20 @@
 use rushes::Codec;
 
 use super::adapter::{HOST, KEY};
-use crate::sequence::raw;
+use crate::sequence::raw::Video;
 
-/// Returns a description of the stream to `port`. The parameter sets are in the stream.
-pub(super) fn sdp(codec: Codec, port: u16, is_secured: bool) -> String {
+/// Returns a description of the stream to `port`, of uncompressed video of the format `video`. The parameter
+/// sets of others are in the stream.
+pub(super) fn sdp(codec: Codec, video: Option<Video>, port: u16, is_secured: bool) -> String {
     let encoding = codec.encoding.unwrap_or_default();
-    let (width, height) = raw::SIZE;
     let parameters = if codec == Codec::H264 {
         "\r\na=fmtp:96 packetization-mode=1".to_owned()
-    } else if codec == Codec::Uncompressed {
+    } else if let Some(video) = video {
+        let (width, height) = video.size();
         format!(
-            "\r\na=fmtp:96 sampling=YCbCr-4:2:2; width={width}; height={height}; depth=8; \
-             colorimetry=BT709-2"
+            "\r\na=fmtp:96 sampling=YCbCr-4:2:2; width={width}; height={height}; depth={}; \
+             colorimetry=BT709-2",
+            video.depth()
         )
     } else {
         String::new()
@@ -39,11 +41,13 @@ mod tests {
 
     #[test]
     fn descriptions_are_understood() {
-        for (codec, name) in
-            [(Codec::H264, "H264"), (Codec::H265, "H265"), (Codec::Uncompressed, "raw")]
-        {
+        for (codec, video, name) in [
+            (Codec::H264, None, "H264"),
+            (Codec::H265, None, "H265"),
+            (Codec::Uncompressed, Some(Video::UltraHd), "raw"),
+        ] {
             for is_secured in [false, true] {
-                let text = sdp(codec, 5004, is_secured);
+                let text = sdp(codec, video, 5004, is_secured);
                 let again = Description::parse(text.as_bytes()).unwrap().write();
                 assert!(again.contains(&format!("a=rtpmap:96 {name}/90000")), "{again}");
                 assert_eq!(again.contains(KEY), is_secured, "{again}");

@@ -10,9 +10,9 @@ use rushes::net::{SocketOptions, UdpSocket};
 use rushes::proto::rtp::Packet;
 use rushes::proto::stream::{Sender, SenderConfig};
 use rushes::proto::{Batch, SequenceNumber};
-use rushes::{ClockRate, Codec, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep_until};
+use rushes::{ClockRate, FrameRate, PayloadType, RtpTimestamp, Ssrc, sleep_until};
 
-use crate::sequence::{Sequence, raw};
+use crate::sequence::Sequence;
 
 /// Octets in the largest datagram: the maximum in an Ethernet packet with IPv4.
 const PACKET_LEN: usize = 1472;
@@ -39,8 +39,8 @@ struct Packets {
 impl Source {
     pub(super) fn of(sequence: &Sequence) -> anyhow::Result<Self> {
         let mut options = FormatOptions::default();
-        if sequence.codec == Codec::Uncompressed {
-            options.raw = Some(raw::video()?.into());
+        if let Some(video) = sequence.video() {
+            options.raw = Some(video.format()?.into());
         }
         let packetiser = (sequence.codec.payload)(&options).packetiser();
         let config = SenderConfig {

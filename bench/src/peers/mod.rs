@@ -24,15 +24,19 @@ use crate::ends::Trial;
 use crate::rates::kernel;
 use crate::report::Figure;
 use crate::sequence::Sequence;
+use crate::sequence::raw::Video;
 use crate::settings::{Measure, Settings};
 use crate::sweep::{Plan, sweep as sweep_rates};
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct PeersArgs {
-    /// Codecs: h264, h265, uncompressed (1920 by 1080, 4:2:2 of 8 bits); the first two by default
+    /// Codecs: h264, h265, uncompressed; the first two by default
     #[arg(long, value_parser = parse_codec, value_name = "CODEC")]
     codec: Vec<Codec>,
+    /// Size and depth of uncompressed video, YCbCr-4:2:2
+    #[arg(long, default_value = "1080p8", value_name = "FORMAT")]
+    video: Video,
     /// Bit rate of the sequence at 120 access units per second, in Mbit/s
     #[arg(long, default_value_t = 640, value_name = "MBITS",
         value_parser = clap::value_parser!(u64).range(1..20_000))]
@@ -91,6 +95,7 @@ no shell is started: write sh -c '...' to use one. In the words, these placehold
   {port}      its port, even, the next one is free too   {fps}       access units per second
   {out}       where it writes what it received           {rushes}    this program
   {octetrate} octets per second that {fps} have
+  {size}, {width}, {height}, {depth}, {framelen}         of uncompressed video
 
 The receiver writes the byte stream that it received, start codes included, to its standard output or
 to {out}, which is the same file in memory; only the content of that file counts. Its growth gives the
@@ -154,7 +159,7 @@ impl Measure for PeersArgs {
         for (n, codec) in self.codecs(settings).into_iter().enumerate() {
             let is_raw = codec == Codec::Uncompressed;
             let sequence = if is_raw {
-                Sequence::raw()?
+                Sequence::raw(self.video)?
             } else {
                 Sequence::make(codec, self.bit_rate * 1_000_000)?
             };

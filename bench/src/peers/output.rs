@@ -229,6 +229,7 @@ mod tests {
     use rushes::Codec;
 
     use super::*;
+    use crate::sequence::raw::Video;
 
     /// Returns the counts if at most `step` octets are read at once.
     fn found(sequence: &Sequence, octets: &[u8], step: usize) -> Found {
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn frames_of_uncompressed_video_are_found_and_lost_or_changed_ones_are_not() {
-        let sequence = Sequence::raw().unwrap();
+        let sequence = Sequence::raw(Video::Hd).unwrap();
         let len = sequence.units[0].octets.len();
         let twice = sequence.octets.repeat(2);
         for step in [1000, usize::MAX] {

@@ -189,7 +189,8 @@ impl<'a> Rig<'a> {
         let octets = self.sequence.octets_of(count) as f64 * f64::from(fps);
         #[allow(clippy::cast_sign_loss, reason = "a rate is not negative")]
         let octet_rate = (octets / count.max(1) as f64) as u32;
-        Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate }
+        let video = self.sequence.video().unwrap_or_default();
+        Places { codec, file, sdp, out: self.out.path(), port, fps, octet_rate, video }
     }
 
     /// Runs the sender with a sink; the CPU seconds are those of the sender.
@@ -221,7 +222,8 @@ impl<'a> Rig<'a> {
         send: impl FnOnce(&mut Self) -> anyhow::Result<()> + Send,
     ) -> anyhow::Result<Received> {
         let words = adapter.receive.as_ref().context("no command to receive")?;
-        let description = sdp(self.sequence.codec, port, adapter.secured);
+        let Sequence { codec, .. } = *self.sequence;
+        let description = sdp(codec, self.sequence.video(), port, adapter.secured);
         self.sdp.fill([description.as_bytes()].into_iter())?;
         let octets = self.sequence.octets_of(count);
         self.out.clear(octets + octets / 16)?;

@@ -49,8 +49,8 @@ pub(crate) enum Origin {
     Slices(Sizes),
     /// The same access unit of many slices each time, of H.265.
     Many(Many),
-    /// Uncompressed video of one format; see [`raw`].
-    Raw,
+    /// Uncompressed video.
+    Raw(raw::Video),
     File(PathBuf),
 }
 
@@ -93,7 +93,7 @@ impl Sequence {
             Origin::Made(bit_rate) => Self::make(codec, *bit_rate),
             Origin::Slices(sizes) => Ok(Self::slices(codec, *sizes)),
             Origin::Many(many) => Ok(Self::many(codec, *many)),
-            Origin::Raw => Self::raw(),
+            Origin::Raw(video) => Self::raw(*video),
             Origin::File(path) => Self::read(path, codec),
         }
     }
@@ -116,9 +116,17 @@ impl Sequence {
         make::sequence(codec, bit_rate)
     }
 
-    /// Frames of uncompressed video, 1920 by 1080.
-    pub(crate) fn raw() -> anyhow::Result<Self> {
-        raw::sequence()
+    /// Frames of uncompressed video.
+    pub(crate) fn raw(video: raw::Video) -> anyhow::Result<Self> {
+        raw::sequence(video)
+    }
+
+    /// Returns the format of uncompressed video; `None` of other sequences.
+    pub(crate) fn video(&self) -> Option<raw::Video> {
+        match self.origin {
+            Origin::Raw(video) => Some(video),
+            _ => None,
+        }
     }
 
     /// Reads the access units of a file, at most 512 MiB of them.
@@ -186,7 +194,10 @@ impl Sequence {
         let codec = self.codec.title;
         match &self.origin {
             Origin::Made(bit_rate) => format!("{codec}, {} Mbit/s", bit_rate / 1_000_000),
-            Origin::Raw => format!("{codec}, {} by {}", raw::SIZE.0, raw::SIZE.1),
+            Origin::Raw(video) => {
+                let (width, height) = video.size();
+                format!("{codec}, {width} by {height}, {} bits", video.depth())
+            }
             Origin::Slices(sizes) => format!("{codec}, {} octets", sizes.mean),
             Origin::Many(many) => {
                 format!("{codec}, {} slices, {} octets", many.slices, many.octets)

@@ -1571,9 +1571,10 @@ rushes_status rushes_stream_options_burst(const struct rushes_stream_options *op
                                           size_t octets,
                                           uint64_t time);
 
-// How much may be added to what is sent so that the packets of neighbouring NAL units have one length,
-// in thousandths of its octets, 0..=1000: padding (RFC 3550 section 5.1) and further headers. 20 by
-// default, and 0 adds nothing. Frames of many units then cost the system little more than those of one.
+// How much may be added to what is sent so that the packets of neighbouring NAL units, or of lines of
+// uncompressed video, have one length, in thousandths of its octets, 0..=1000: padding (RFC 3550 section
+// 5.1) and further headers. 20 by default, and 0 adds nothing. Frames of many units or lines then cost the
+// system little more than those of one unit.
 rushes_status rushes_stream_options_padding_limit(const struct rushes_stream_options *options,
                                                   uint16_t per_mille);
 
@@ -1649,7 +1650,9 @@ rushes_status rushes_stream_options_first_packet(const struct rushes_stream_opti
 rushes_status rushes_stream_options_mtu(const struct rushes_stream_options *options,
                                         size_t octets);
 
-// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may allow less.
+// Octets in the socket's send and receive buffers, by default 4 MiB each; of uncompressed video that is only
+// received, the receive buffer has room for a frame by default, if that is larger and at most 64 MiB. The
+// kernel may allow less.
 rushes_status rushes_stream_options_socket_buffer(const struct rushes_stream_options *options,
                                                   size_t octets);
 

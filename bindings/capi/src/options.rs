@@ -433,9 +433,10 @@ pub extern "C" fn rushes_stream_options_burst(
     change(options, |builder| Ok(builder.burst(Burst { octets, time })))
 }
 
-/// How much may be added to what is sent so that the packets of neighbouring NAL units have one length,
-/// in thousandths of its octets, 0..=1000: padding (RFC 3550 section 5.1) and further headers. 20 by
-/// default, and 0 adds nothing. Frames of many units then cost the system little more than those of one.
+/// How much may be added to what is sent so that the packets of neighbouring NAL units, or of lines of
+/// uncompressed video, have one length, in thousandths of its octets, 0..=1000: padding (RFC 3550 section
+/// 5.1) and further headers. 20 by default, and 0 adds nothing. Frames of many units or lines then cost the
+/// system little more than those of one unit.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_padding_limit(
     options: *const StreamOptions,

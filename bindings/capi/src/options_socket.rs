@@ -19,7 +19,9 @@ pub extern "C" fn rushes_stream_options_mtu(
     change(options, |builder| Ok(builder.mtu(octets)))
 }
 
-/// Octets in the socket's send and receive buffers, by default 4 MiB each. The kernel may allow less.
+/// Octets in the socket's send and receive buffers, by default 4 MiB each; of uncompressed video that is only
+/// received, the receive buffer has room for a frame by default, if that is larger and at most 64 MiB. The
+/// kernel may allow less.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_stream_options_socket_buffer(
     options: *const StreamOptions,

@@ -84,10 +84,10 @@ pub(crate) struct StreamArgs {
     /// 2, or 1 of pcmu and pcma
     #[arg(long, value_parser = value_parser!(u8).range(1..), help_heading = "Stream")]
     pub(crate) channels: Option<u8>,
-    /// Size of the socket buffers, with K, M or G for binary multiples
-    #[arg(long, default_value = "4M", value_parser = parse_size, help_heading = "Stream",
-        value_name = "OCTETS")]
-    pub(crate) socket_buffer: usize,
+    /// Size of the socket buffers, with K, M or G for binary multiples; 4M by default, and a frame of
+    /// received uncompressed video if that is larger
+    #[arg(long, value_parser = parse_size, help_heading = "Stream", value_name = "OCTETS")]
+    pub(crate) socket_buffer: Option<usize>,
     /// Method of passing datagrams to the kernel: auto, gso, sendmmsg, single
     #[arg(long, default_value = "auto", help_heading = "Stream", value_name = "PATH")]
     pub(crate) send_path: SendPath,

@@ -16,11 +16,10 @@ pub(crate) fn set(
     args: &StreamArgs,
     raw_video: Option<RawVideo>,
 ) -> StreamBuilder {
-    builder = builder
-        .mtu(args.mtu)
-        .socket_buffer(args.socket_buffer)
-        .send_path(args.send_path)
-        .receive_path(args.receive_path);
+    builder = builder.mtu(args.mtu).send_path(args.send_path).receive_path(args.receive_path);
+    if let Some(octets) = args.socket_buffer {
+        builder = builder.socket_buffer(octets);
+    }
     if let Some(payload_type) = args.payload_type {
         builder = builder.payload_type(payload_type);
     }
@@ -81,9 +80,11 @@ pub(crate) fn set_described(
     args: &StreamArgs,
 ) -> StreamBuilder {
     builder = on_interface(fit_frames(builder), group, args)
-        .socket_buffer(args.socket_buffer)
         .send_path(args.send_path)
         .receive_path(args.receive_path);
+    if let Some(octets) = args.socket_buffer {
+        builder = builder.socket_buffer(octets);
+    }
     match args.dscp {
         Some(dscp) => builder.dscp(dscp),
         None => builder,

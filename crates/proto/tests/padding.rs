@@ -13,7 +13,8 @@ use std::time::Instant;
 use ends::master;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rushes_proto::payload::Delivery;
+use rushes_proto::payload::raw::{Raw, RawVideo, Sampling};
+use rushes_proto::payload::{Delivery, PayloadFormat};
 use rushes_proto::repair::RequestTiming;
 use rushes_proto::repair::fec::{DecoderLimits, FecFormat};
 use rushes_proto::rtp::{ExtensionKind, ExtensionMap, Packet};
@@ -36,7 +37,10 @@ const PLACES: [Placement; 3] = [Placement::First, Placement::Last, Placement::Ev
 const RTX: (PayloadType, Ssrc) = (PayloadType::GENERIC, Ssrc(77));
 
 fn sender(kind: Kind, packet_len_max: usize, suite: Option<Suite>) -> Sender {
-    let format = kind.format();
+    sender_of(&*kind.format(), packet_len_max, suite)
+}
+
+fn sender_of(format: &dyn PayloadFormat, packet_len_max: usize, suite: Option<Suite>) -> Sender {
     let config = SenderConfig {
         ssrc: SSRC,
         payload_type: PAYLOAD_TYPE,
@@ -241,6 +245,35 @@ fn many_equal_units_are_few_messages() {
             assert!(messages(&padded) <= 4, "{kind:?} {units}: {}", messages(&padded));
             assert_eq!(padded.len(), full.len(), "{kind:?} {units}");
         }
+    }
+}
+
+/// Lines do not fill packets: one that holds the end of a line has one more line header.
+#[test]
+fn lines_of_any_length_are_few_messages() {
+    for (sampling, depth, width, height) in [
+        (Sampling::YCbCr422, 10, 3840, 2160),
+        (Sampling::YCbCr422, 8, 1920, 1080),
+        (Sampling::YCbCr420, 10, 1916, 1080),
+        (Sampling::Rgb, 8, 1366, 768),
+        (Sampling::YCbCr422, 8, 320, 180),
+        (Sampling::Rgba, 16, 100, 400),
+        // Three lines are shorter than a packet, which has no more of them.
+        (Sampling::YCbCr422, 8, 160, 900),
+        (Sampling::YCbCr422, 8, 224, 900),
+    ] {
+        let video = RawVideo::new(sampling, depth, width, height).unwrap();
+        let mut batch = Batch::new();
+        let frame = vec![7; video.frame_len()];
+        let full = datagrams(&mut sender_of(&Raw::new(video), 1472, None), &mut batch, &frame);
+        let mut padding = sender_of(&Raw::new(video), 1472, None).with_padding_limit(20);
+        let padded = datagrams(&mut padding, &mut batch, &frame);
+        assert!(messages(&padded) <= 2, "{video:?}: {}", messages(&padded));
+        assert_eq!(padded.len(), full.len(), "{video:?}");
+        let added = padding.statistics().padding_octets as usize;
+        assert_eq!(octets(&padded), octets(&full) + added, "{video:?}");
+        assert!(added <= octets(&full) / 50, "{video:?}: {added}");
+        assert!(octets(&padded[..1]) <= 1472);
     }
 }
 

@@ -41,7 +41,7 @@ struct Sent {
 fn send(
     format: &dyn PayloadFormat,
     frames: &[Vec<u8>],
-    packet_len_max: usize,
+    (packet_len_max, padding_limit): (usize, u16),
     data_len: fn(&[u8]) -> usize,
 ) -> Vec<Sent> {
     let config = SenderConfig {
@@ -53,7 +53,8 @@ fn send(
         frame_rate: FrameRate::DEFAULT,
         packet_len_max,
     };
-    let mut sender = Sender::new(format.packetiser(), config).unwrap();
+    let sender = Sender::new(format.packetiser(), config).unwrap();
+    let mut sender = sender.with_padding_limit(padding_limit);
     let mut batch = Batch::new();
     let mut all = Vec::new();
     for (number, frame) in frames.iter().enumerate() {
@@ -196,7 +197,8 @@ fn film(seed: u64, random: &mut Seeded) -> (RawVideo, Vec<Vec<u8>>, Vec<Sent>) {
         lines.segments().map(|(_, octets)| octets.len()).sum()
     };
     let packet_len_max = 150 + random.below(700) as usize;
-    let sent = send(&Raw::new(video), &frames, packet_len_max, data_len);
+    let padding_limit = if seed % 5 == 0 { 0 } else { 20 };
+    let sent = send(&Raw::new(video), &frames, (packet_len_max, padding_limit), data_len);
     (video, frames, sent)
 }
 
@@ -331,7 +333,7 @@ fn samples_are_in_their_places_whatever_the_network_does() {
         let len = format.group_len() * 1600;
         let frame = |random: &mut Seeded| (0..len).map(|_| random.roll() as u8).collect();
         let frames: Vec<Vec<u8>> = (0..FRAMES).map(|_| frame(&mut random)).collect();
-        let sent = send(&format, &frames, 400, <[u8]>::len);
+        let sent = send(&format, &frames, (400, 0), <[u8]>::len);
         let arrivals = arrivals(&sent, &mut random);
         let received = receive(Arc::new(format), false, sent.len(), &arrivals);
         let used = sent.iter().zip(&received.used).filter(|(_, used)| **used);

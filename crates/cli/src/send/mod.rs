@@ -1,5 +1,6 @@
 //! `rushes send`: sends a file, or the tracks of one, to a host.
 
+mod ahead;
 #[cfg(feature = "webrtc")]
 mod browsers;
 mod destinations;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rushes::file::{MediaFrame, MediaReader, NextFrame};
 use rushes::{Error, MediaStream, RtpTimestamp};
 
+use super::ahead::Frames;
 #[cfg(feature = "webrtc")]
 use super::browsers::Browsers;
 use super::film::Film;
@@ -95,10 +96,11 @@ impl Sending<'_> {
     }
 
     /// Sends a file as often as requested.
-    fn passes(&mut self, film: &Film<'_>, mut reader: MediaReader) -> anyhow::Result<()> {
+    fn passes(&mut self, film: &Film<'_>, reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
+        let mut frames = Frames::new(&self.source, self.args.timing.fps, reader)?;
         for passed in 1.. {
-            self.file(film, reader, first)?;
+            self.file(film, &mut frames, first)?;
             film.end_pass(self.schedule.end());
             if self.args.repeat == passed as u64 || self.position == 0 || film.stop.is_requested() {
                 break;
@@ -115,7 +117,7 @@ impl Sending<'_> {
             if let Some(browsers) = &mut self.browsers {
                 browsers.begin_again();
             }
-            reader = self.source.open(self.args.timing.fps)?;
+            frames.begin_again()?;
         }
         Ok(())
     }
@@ -124,10 +126,10 @@ impl Sending<'_> {
     fn file(
         &mut self,
         film: &Film<'_>,
-        mut reader: MediaReader,
+        frames: &mut Frames,
         first: RtpTimestamp,
     ) -> anyhow::Result<()> {
-        while let Some(frame) = reader.next_frame()? {
+        while let Some(frame) = frames.next()? {
             if film.stop.is_requested() {
                 break;
             }

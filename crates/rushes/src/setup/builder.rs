@@ -67,6 +67,8 @@ pub struct StreamBuilder {
     pub(crate) mid: Option<String>,
     pub(crate) rid: Option<String>,
     pub(crate) socket: SocketOptions,
+    /// Whether the application has set the socket's buffers.
+    pub(super) has_socket_buffer: bool,
     pub(crate) control: ControlSettings,
     pub(crate) security: Option<Security>,
     /// Whether frames go where the port's [`Path`](crate::port::Path) leads.
@@ -126,6 +128,7 @@ impl StreamBuilder {
             mid: None,
             rid: None,
             socket,
+            has_socket_buffer: false,
             control: ControlSettings::default(),
             security: None,
             follows_path: false,
@@ -222,11 +225,13 @@ impl StreamBuilder {
         self
     }
 
-    /// Sets the octets in the socket's send and receive buffers, by default 4 MiB each. The kernel
-    /// may allow less; a warning in the log then names the setting to raise.
+    /// Sets the octets in the socket's send and receive buffers, by default 4 MiB each. Of uncompressed
+    /// video that is only received, the receive buffer has room for a frame by default, if that is larger
+    /// and at most 64 MiB. The kernel may allow less; a warning in the log then names the setting to raise.
     pub fn socket_buffer(mut self, octets: usize) -> Self {
         self.socket.send_buffer = octets;
         self.socket.receive_buffer = octets;
+        self.has_socket_buffer = true;
         self
     }
 
@@ -249,13 +254,14 @@ impl StreamBuilder {
         self
     }
 
-    /// Sets how much may be added to what is sent so that the packets of neighbouring NAL units have one
-    /// length, in thousandths of its octets, 0..=1000; by default 20, and 0 adds nothing.
+    /// Sets how much may be added to what is sent so that the packets of neighbouring NAL units, or of lines
+    /// of uncompressed video, have one length, in thousandths of its octets, 0..=1000; by default 20, and 0
+    /// adds nothing.
     ///
-    /// A frame of hundreds of NAL units, as of encoders that make slices, then costs the system little
-    /// more than a frame of one. Added are octets of padding, which every receiver removes (RFC 3550
+    /// A frame of hundreds of NAL units, as of encoders that make slices, or of lines then costs the system
+    /// little more than a frame of one. Added are octets of padding, which every receiver removes (RFC 3550
     /// section 5.1), and headers of packets that are needed because others are shorter. Frames of one
-    /// unit, and formats without NAL units, are sent as without this.
+    /// unit, and other formats, are sent as without this.
     pub fn padding_limit(mut self, per_mille: u16) -> Self {
         self.padding_limit = per_mille;
         self

@@ -32,6 +32,9 @@ const IPV4_UDP_LEN: usize = 20 + 8;
 /// Octets in the IPv6 and UDP headers.
 const IPV6_UDP_LEN: usize = 40 + 8;
 
+/// Octets of a receive buffer that has room for a frame of uncompressed video.
+const FRAME_BUFFER_MAX: usize = 64 << 20;
+
 /// Maximum number of packets in the index of the history.
 const HISTORY_PACKETS: usize = 8192;
 
@@ -113,8 +116,14 @@ impl StreamBuilder {
         self.stream_format.check(&self.format)?;
         let format = self.stream_format.payload(&self.format);
         let limit = self.frame.frame_len_max;
-        if let Some(len) = format.placement().map(|it| it.frame_len).filter(|len| *len > limit) {
-            return Err(Error::FrameLen { len, limit });
+        if let Some(len) = format.placement().map(|it| it.frame_len) {
+            if len > limit {
+                return Err(Error::FrameLen { len, limit });
+            }
+            if self.receives && !self.has_socket_buffer && self.destination().is_none() {
+                let buffer = &mut self.socket.receive_buffer;
+                *buffer = len.min(FRAME_BUFFER_MAX).max(*buffer);
+            }
         }
         let sender = self.sender(&*format)?;
         if self.destination().is_some() {
@@ -466,5 +475,34 @@ pub(crate) fn random_ssrc_except(others: &[Option<Ssrc>]) -> Result<Ssrc, Error>
         if !others.contains(&Some(ssrc)) {
             return Ok(ssrc);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rushes_proto::payload::raw::{RawVideo, Sampling};
+
+    use crate::{Codec, Context};
+
+    #[test]
+    fn a_receiver_has_room_for_a_frame_of_uncompressed_video_unless_the_application_says_otherwise()
+    {
+        let buffer = |width: u16, to: Option<u16>, set: Option<usize>| {
+            let video = RawVideo::new(Sampling::Rgb, 8, width, 1000).unwrap();
+            let session = Context::new().session("127.0.0.1").unwrap();
+            let mut builder = session.stream(Codec::Uncompressed).raw_video(video);
+            if let Some(port) = to {
+                builder = builder.remote_port(port);
+            }
+            if let Some(octets) = set {
+                builder = builder.socket_buffer(octets);
+            }
+            builder.check().unwrap();
+            builder.socket.receive_buffer
+        };
+        assert_eq!(buffer(100, None, None), 4 << 20);
+        assert_eq!(buffer(3000, None, None), 9_000_000);
+        assert_eq!(buffer(3000, Some(5004), None), 4 << 20);
+        assert_eq!(buffer(3000, None, Some(1 << 20)), 1 << 20);
     }
 }

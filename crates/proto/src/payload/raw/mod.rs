@@ -8,6 +8,9 @@
 //! Memory for a frame follows from what was agreed on, never from a packet. A packet with a line, an
 //! offset or a length outside the frame is refused and counted, and changes no frame.
 //!
+//! With [padding](super::PaddingLimit) all packets of a frame but the last have one length: those with the
+//! end of a line have one more line header, and so less room for pgroups, of which they carry whole ones only.
+//!
 //! In interlaced video the unit is a field: fields are pushed in turn, the first field of a frame
 //! first, each with the time at which it was sampled, and received in the same way.
 

@@ -1,8 +1,8 @@
 //! Frames into packets.
 
-use super::super::Packetiser;
 use super::super::error::FrameError;
 use super::super::fragment::Fragment;
+use super::super::{Packetiser, PaddingLimit};
 use super::lines::{LINE_HEADER_LEN, SEQUENCE_LEN, Segment};
 use super::video::{Pgroup, RawVideo};
 
@@ -13,8 +13,11 @@ pub(super) struct RawPacketiser {
     video: RawVideo,
     row_len: usize,
     pgroup: Pgroup,
-    /// Octets of a payload within a line, and the maximum of others.
+    /// The length of most payloads, which others are padded to, and the maximum of all.
     limit: usize,
+    /// Padding in thousandths of a frame, and octets of it that the rest of this frame may have.
+    padding_per_mille: u16,
+    padding_left: usize,
     /// Octets of the frame that are in packets, and all of them.
     sent: usize,
     len: usize,
@@ -31,11 +34,27 @@ impl RawPacketiser {
             row_len: video.row_len(),
             pgroup: video.pgroup(),
             limit: 0,
+            padding_per_mille: 0,
+            padding_left: 0,
             sent: 0,
             len: 0,
             is_second: false,
             is_second_next: false,
         }
+    }
+
+    /// Returns the length of most payloads if none may be longer than `limit`: they are filled with whole
+    /// pgroups of one line, if lines are shorter of two, or have as many whole lines as they may.
+    fn usual_len(&self, limit: usize) -> usize {
+        let part = LINE_HEADER_LEN + self.row_len;
+        let whole = SEQUENCE_LEN + SEGMENTS_MAX * part;
+        if whole <= limit {
+            return whole;
+        }
+        let head = SEQUENCE_LEN + LINE_HEADER_LEN;
+        let is_second = head + part + self.pgroup.octets <= limit;
+        let filled_from = if is_second { head + part } else { head };
+        limit - (limit - filled_from) % self.pgroup.octets
     }
 
     /// Returns the part of a row from octet `at` of the frame on, in at most `room` octets.
@@ -63,14 +82,17 @@ impl Packetiser for RawPacketiser {
         if limit < need {
             return Err(FrameError::PacketTooSmall { limit, need });
         }
-        // A packet with the ends of lines is no longer than the others: the kernel takes packets of one
-        // length, of which the last may be shorter, as one.
-        let head = SEQUENCE_LEN + LINE_HEADER_LEN;
-        self.limit = limit - (limit - head) % self.pgroup.octets;
+        // The kernel takes packets of one length, of which the last may be shorter, as one.
+        self.limit = self.usual_len(limit);
+        self.padding_left = expected.saturating_mul(self.padding_per_mille.into()) / 1000;
         self.len = expected;
         self.is_second = self.is_second_next;
         self.is_second_next = self.video.is_interlaced() && !self.is_second;
         Ok(())
+    }
+
+    fn set_padding_limit(&mut self, limit: PaddingLimit) {
+        self.padding_per_mille = limit.per_mille;
     }
 
     fn next(&mut self, _frame: &[u8], fragment: &mut Fragment) -> bool {
@@ -105,6 +127,12 @@ impl Packetiser for RawPacketiser {
         }
         fragment.push_frame(self.sent..end);
         fragment.set_marker(end == self.len);
+        // A packet with the end of a line has one more header, and so less room for pgroups.
+        let padding = u8::try_from(room).unwrap_or(0);
+        if end < self.len && usize::from(padding) <= self.padding_left {
+            self.padding_left -= usize::from(padding);
+            fragment.set_padding(padding);
+        }
         self.sent = end;
         true
     }

@@ -246,6 +246,12 @@ impl RawVideo {
         }
     }
 
+    /// Returns the lines of a row, which are those of a pgroup.
+    fn lines_of_row(self) -> usize {
+        let (_, lines, _) = self.sampling.group();
+        lines.into()
+    }
+
     /// Returns the octets of a row: of a line, or of a pair of lines in YCbCr-4:2:0.
     pub fn row_len(self) -> usize {
         let Pgroup { octets, pixels, .. } = self.pgroup();
@@ -255,7 +261,7 @@ impl RawVideo {
     /// Returns the number of rows in a frame or, if it is interlaced, in a field.
     pub fn rows(self) -> usize {
         let fields = if self.is_interlaced() { 2 } else { 1 };
-        (usize::from(self.height) / fields).div_ceil(self.pgroup().lines)
+        (usize::from(self.height) / fields).div_ceil(self.lines_of_row())
     }
 
     /// Returns the octets of a frame or, if it is interlaced, of a field.
@@ -277,7 +283,7 @@ impl RawVideo {
     /// Returns the number in packets of a row, in the second field if `is_second`.
     pub(super) fn line_of(self, row: usize, is_second: bool) -> usize {
         match self.scan {
-            Scan::Progressive => row * self.pgroup().lines,
+            Scan::Progressive => row * self.lines_of_row(),
             Scan::Interlaced => 2 * row + usize::from(is_second),
             Scan::InterlacedByField => row,
         }
@@ -286,7 +292,7 @@ impl RawVideo {
     /// Returns the row that has a line's number in packets; `None` if the video has no such row.
     pub(super) fn row_of(self, line: usize, is_second: bool) -> Option<usize> {
         let row = match self.scan {
-            Scan::Progressive => line / self.pgroup().lines,
+            Scan::Progressive => line / self.lines_of_row(),
             Scan::Interlaced => line / 2,
             Scan::InterlacedByField => line,
         };

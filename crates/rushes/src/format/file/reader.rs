@@ -273,6 +273,19 @@ impl MediaReader {
         })
     }
 
+    /// Moves the next frame to `frame`, whose memory is used again; returns `false` at the end of the file.
+    /// As [`next_frame`](Self::next_frame) otherwise, for an application that passes frames on.
+    ///
+    /// # Errors
+    /// As [`next_frame`](Self::next_frame).
+    pub fn read_frame(&mut self, frame: &mut MediaFrame) -> Result<bool, FileError> {
+        let is_frame = matches!(self.read(None)?, Progress::Frame);
+        if is_frame {
+            std::mem::swap(&mut self.frame, frame);
+        }
+        Ok(is_frame)
+    }
+
     /// Returns the next frame, waiting for a live source until `deadline`.
     ///
     /// # Errors
@@ -332,12 +345,19 @@ impl MediaReader {
     /// nothing happened before `deadline`.
     fn feed(&mut self, deadline: Option<Instant>) -> io::Result<bool> {
         match &mut self.input {
-            Input::File { file, piece } => match file.read(piece) {
-                Ok(0) => self.has_ended = true,
-                Ok(len) => self.reader.feed(&piece[..len]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            },
+            Input::File { file, piece } => {
+                let (read, is_fed) = match self.reader.read_from(&mut **file) {
+                    Some(read) => (read, true),
+                    None => (file.read(piece), false),
+                };
+                match read {
+                    Ok(0) => self.has_ended = true,
+                    Ok(len) if !is_fed => self.reader.feed(&piece[..len]),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
             Input::Live(live) => {
                 let quiet = self.silence.due(self.reader.buffered());
                 match live.wait(quiet.into_iter().chain(deadline).min())? {

@@ -5,7 +5,7 @@
 //! bits; the positions of chrominance samples and aspect ratios are not kept. A file without that line
 //! consists of frames as packets have them ([`RawVideo`]), one after the other.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use rushes_proto::payload::raw::{RawVideo, Sampling};
@@ -22,6 +22,12 @@ const LINE_LEN_MAX: usize = 1024;
 
 /// Maximum octets of a picture in a file: more than one of 8K has with 16 bits.
 const PICTURE_LEN_MAX: usize = 256 << 20;
+
+/// Octets of a picture that are read to their place, not in pieces like those of others.
+const DIRECT_LEN: usize = 256 << 10;
+
+/// The line before a picture, which may also have parameters.
+const FRAME_LINE: &[u8] = b"FRAME\n";
 
 /// The error of a larger one.
 const LARGE: &str = "is larger than 256 MiB";
@@ -124,6 +130,15 @@ impl Reader {
 impl FrameReader for Reader {
     fn feed(&mut self, bytes: &[u8]) {
         self.bytes.feed(bytes);
+    }
+
+    fn read_from(&mut self, file: &mut dyn Read) -> Option<io::Result<usize>> {
+        let len = match self.kind? {
+            Kind::Y4m(planes, ..) => FRAME_LINE.len() + planes.len(),
+            Kind::Frames(video) => video.frame_len(),
+        };
+        let missing = len.saturating_sub(self.bytes.rest().len());
+        (missing >= DIRECT_LEN).then(|| self.bytes.read_from(file, missing))
     }
 
     fn finish(&mut self) {
@@ -505,6 +520,48 @@ mod tests {
         writer.set_raw_video(video, None).unwrap();
         let error = writer.write(b"short", RtpTimestamp(0), &mut Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn large_frames_are_read_to_their_place() {
+        let video = RawVideo::new(Sampling::YCbCr422, 10, 1920, 1080).unwrap();
+        let octets = |n: u8| (0..video.frame_len()).map(move |at| (at as u8).wrapping_mul(31) ^ n);
+        let frames: Vec<Vec<u8>> = (0..4).map(|n| octets(n).collect()).collect();
+        let timed: Vec<(&[u8], u32)> = frames.iter().map(|frame| (&frame[..], 0)).collect();
+        let y4m = written(video, &timed, FrameRate::new(25, 1));
+        for (octets, given) in [(frames.concat(), Some(video)), (y4m, None)] {
+            let mut reader =
+                reader("x".as_ref(), ReadOptions { raw_video: given, ..<_>::default() });
+            let (mut frame, mut file) = (MediaFrame::default(), &octets[100..]);
+            // The first octets show what the file is.
+            assert!(reader.read_from(&mut file).is_none());
+            reader.feed(&octets[..100]);
+            let mut places = Vec::new();
+            for expected in &frames {
+                assert!(!reader.next_frame(&mut frame).unwrap());
+                assert!(reader.read_from(&mut file).unwrap().unwrap() >= expected.len() - 100);
+                assert!(reader.next_frame(&mut frame).unwrap() && frame.data == *expected);
+                assert_eq!(reader.buffered(), 0);
+                places.push(frame.data.as_ptr());
+            }
+            // Frames without a header are not copied: two pieces of memory take turns.
+            assert!(places[2..] == places[..2], "{places:?}");
+            assert!(!reader.next_frame(&mut frame).unwrap());
+            assert_eq!(reader.read_from(&mut file).unwrap().unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn a_large_frame_that_is_cut_off_is_an_error() {
+        let video = RawVideo::new(Sampling::Rgba, 16, 500, 500).unwrap();
+        let options = ReadOptions { raw_video: Some(video), ..ReadOptions::default() };
+        let mut reader = reader("x".as_ref(), options);
+        reader.feed(b"some octets");
+        assert!(!reader.next_frame(&mut MediaFrame::default()).unwrap());
+        assert_eq!(reader.read_from(&mut &[7_u8; 1000][..]).unwrap().unwrap(), 1000);
+        reader.finish();
+        let error = reader.next_frame(&mut MediaFrame::default()).unwrap_err();
+        assert!(error.to_string().contains("is cut off"), "{error}");
     }
 
     proptest! {
