@@ -197,7 +197,7 @@ fn film(seed: u64, random: &mut Seeded) -> (RawVideo, Vec<Vec<u8>>, Vec<Sent>) {
         lines.segments().map(|(_, octets)| octets.len()).sum()
     };
     let packet_len_max = 150 + random.below(700) as usize;
-    let padding_limit = if seed % 5 == 0 { 0 } else { 20 };
+    let padding_limit = if seed.is_multiple_of(5) { 0 } else { 20 };
     let sent = send(&Raw::new(video), &frames, (packet_len_max, padding_limit), data_len);
     (video, frames, sent)
 }
