@@ -1,24 +1,19 @@
-//! Sending of a stripe, by each transport.
+//! Datagrams: the packets of stripes, repair packets, and packets that were requested.
 
-use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::{Credit, Encoder, HEADER_BYTES, Stripe, UnitHeader, Window};
-use rushes_net::{
-    Arena, Interest, SendError, SendErrorKind, SendQueue, TcpSocket, UdpSocket, Waker,
-};
-use rushes_proto::RtpTimestamp;
+use rushes_net::{Arena, SendErrorKind, SendQueue, UdpSocket, Waker};
 
-use super::super::transient::Outage;
-use super::super::{rtp, transient};
-use super::job::Job;
-use super::pace::UnitPace;
-use super::packing::Form;
-use crate::error::Error;
-use crate::media::MediaStream;
+use super::super::super::transient;
+use super::super::super::transient::Outage;
+use super::super::job::Job;
+use super::super::pace::UnitPace;
+use super::super::packing::Form;
+use super::Link;
 use crate::pace::Pace;
 
 /// Octets passed to the kernel at once: they stay in the second-level cache.
@@ -30,47 +25,8 @@ const BUFFER_WAIT: Duration = Duration::from_millis(100);
 /// Longest wait for a client's credits; after it they count as lost.
 const CREDIT_WAIT: Duration = Duration::from_millis(20);
 
-/// Longest time that a client may read nothing (TCP).
-const STALL_MAX: Duration = Duration::from_secs(10);
-
-/// The part of a tile that may wait in the kernel to be sent (TCP): it adds as much to the latency.
-/// It must cover the time until the unit's thread runs again, or the network is idle.
-const UNSENT_PART: usize = 8;
-
-/// The least octets that may wait in the kernel: less than this is sent in too many parts.
-const UNSENT_MIN: usize = 16 << 10;
-
-/// The connection of one unit to the client.
-pub(super) trait Link: Send {
-    /// Waits until the network takes octets, so that the frame chosen afterwards is the latest.
-    /// Datagrams never wait long enough for it to matter.
-    ///
-    /// # Errors
-    ///
-    /// The reason for which the session ends.
-    fn wait_until_ready(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Sends a stripe with these octets, whose first packet has this number.
-    ///
-    /// # Errors
-    ///
-    /// The reason for which the session ends; lost packets are not an error.
-    fn send(&mut self, job: &Job, part: (&Stripe, u32), octets: &[u8]) -> Result<(), String>;
-
-    /// Sends packets of frames again, as only clients by UDP request.
-    ///
-    /// # Errors
-    ///
-    /// As [`send`](Self::send).
-    fn retransmit(&mut self, _packets: &[(Arc<Job>, Range<u32>)]) -> Result<(), String> {
-        Ok(())
-    }
-}
-
 /// Sends datagrams, a slab of them in one system call.
-pub(super) struct UdpLink {
+pub(in super::super) struct UdpLink {
     socket: Arc<UdpSocket>,
     peer: SocketAddr,
     queue: SendQueue,
@@ -86,13 +42,24 @@ pub(super) struct UdpLink {
     encoder: Option<Encoder>,
 }
 
-/// Packets of one frame, numbered consecutively, back to back.
+/// Packets of one frame, back to back; those of a stripe are numbered consecutively.
 #[derive(Default)]
 struct Slab {
     octets: Vec<u8>,
     lengths: Vec<u16>,
     frame: u8,
     packets: Range<u32>,
+}
+
+/// What the packets in a slab are.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// The packets of a stripe, which credits acknowledge.
+    Stripe,
+    /// Repair packets, which take their turn in the frame's schedule.
+    Repair,
+    /// Packets that the client requested.
+    Request,
 }
 
 impl Slab {
@@ -118,7 +85,7 @@ impl Slab {
 
 impl UdpLink {
     /// Creates a link with at most `in_flight` octets in flight.
-    pub(super) fn new(
+    pub(in super::super) fn new(
         socket: Arc<UdpSocket>,
         peer: SocketAddr,
         pace: UnitPace,
@@ -132,7 +99,7 @@ impl UdpLink {
     }
 
     /// Returns the link with repair packets, if `has_fec`.
-    pub(super) fn with_fec(self, has_fec: bool) -> Self {
+    pub(in super::super) fn with_fec(self, has_fec: bool) -> Self {
         Self { encoder: has_fec.then(Encoder::new), ..self }
     }
 
@@ -142,57 +109,37 @@ impl UdpLink {
             return Ok(());
         }
         let Some(mut encoder) = self.encoder.take() else { return Ok(()) };
-        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        let octets_max = self.octets_max();
         let plan = job.encoding.shape().plan();
         for (index, packet) in encoder.encode(plan, stripe, job.fec_percent, octets) {
             if !self.slab.has_room(packet, octets_max) {
-                self.flush_repairs()?;
-                let requested = self.pace.work().poll_requested();
-                if !requested.is_empty() {
-                    self.retransmit(&requested)?;
-                }
+                self.flush(Kind::Repair)?;
+                self.retransmit_requested()?;
             }
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
         }
         self.encoder = Some(encoder);
-        self.flush_repairs()
+        self.flush(Kind::Repair)
     }
 
-    fn flush_repairs(&mut self) -> Result<(), String> {
+    /// Sends the packets in the slab when they are due, and the client has room for them.
+    fn flush(&mut self, kind: Kind) -> Result<(), String> {
         self.wait_for_room()?;
         let octets = self.slab.octets.len();
         if octets == 0 {
             return Ok(());
         }
-        let due = self.pace.due(Instant::now(), octets);
+        let due = match kind {
+            Kind::Stripe | Kind::Repair => self.pace.due(Instant::now(), octets),
+            Kind::Request => self.pace.due_beyond(Instant::now(), octets),
+        };
         self.send_slab(due)?;
-        self.window.note_unacknowledged(octets);
-        self.slab.clear();
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), String> {
-        self.wait_for_room()?;
-        let octets = self.slab.octets.len();
-        if octets == 0 {
-            return Ok(());
+        match kind {
+            Kind::Stripe => {
+                self.window.note_sent(self.slab.frame, self.slab.packets.clone(), octets);
+            }
+            Kind::Repair | Kind::Request => self.window.note_unacknowledged(octets),
         }
-        let due = self.pace.due(Instant::now(), octets);
-        self.send_slab(due)?;
-        self.window.note_sent(self.slab.frame, self.slab.packets.clone(), octets);
-        self.slab.clear();
-        Ok(())
-    }
-
-    fn flush_retransmitted(&mut self) -> Result<(), String> {
-        self.wait_for_room()?;
-        let octets = self.slab.octets.len();
-        if octets == 0 {
-            return Ok(());
-        }
-        let due = self.pace.due_beyond(Instant::now(), octets);
-        self.send_slab(due)?;
-        self.window.note_unacknowledged(octets);
         self.slab.clear();
         Ok(())
     }
@@ -204,14 +151,14 @@ impl UdpLink {
         else {
             return Ok(());
         };
-        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        let octets_max = self.octets_max();
         let mut scratch = std::mem::take(&mut self.scratch);
         let bytes = first.bytes.start..last.bytes.end;
         let octets = job.encoding.part(&job.picture, (first.unit, bytes), &mut scratch);
         let octets = octets.map_err(|error| error.to_string())?;
         for (index, packet) in packets.zip(octets.chunks(plan.payload())) {
             if !self.slab.has_room(packet, octets_max) {
-                self.flush_retransmitted()?;
+                self.flush(Kind::Request)?;
             }
             let index = plan.packets() + index;
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
@@ -240,13 +187,13 @@ impl UdpLink {
             }
             Some(Form::Stored { .. }) | None => return self.retransmit_part(job, packets),
         };
-        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        let octets_max = self.octets_max();
         for (index, packet) in (stripe.first_packet..).zip(octets.chunks(plan.payload())) {
             if !packets.contains(&index) {
                 continue;
             }
             if !self.slab.has_room(packet, octets_max) {
-                self.flush_retransmitted()?;
+                self.flush(Kind::Request)?;
             }
             let index = plan.packed_index(index, true);
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
@@ -271,6 +218,17 @@ impl UdpLink {
             Err(error) => return Err(error.to_string()),
         }
         Ok(())
+    }
+
+    /// Sends packets that the client requested meanwhile: a stripe may take as long as its frame.
+    fn retransmit_requested(&mut self) -> Result<(), String> {
+        let requested = self.pace.work().poll_requested();
+        if requested.is_empty() { Ok(()) } else { self.retransmit(&requested) }
+    }
+
+    /// Returns the maximum octets that are passed to the kernel at once.
+    fn octets_max(&self) -> usize {
+        self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES)
     }
 
     /// Waits until, according to the client's credits, its socket has room for the octets of the
@@ -320,20 +278,16 @@ impl Link for UdpLink {
         octets: &[u8],
     ) -> Result<(), String> {
         self.pace.begin(Instant::now(), job);
-        let octets_max = self.pace.burst_len().unwrap_or(SLAB_BYTES).min(SLAB_BYTES);
+        let octets_max = self.octets_max();
         let payload = job.encoding.shape().plan().payload();
         for (index, packet) in (first..).zip(octets.chunks(payload)) {
             if !self.slab.has_room(packet, octets_max) {
-                self.flush()?;
-                // A stripe may take as long as its frame.
-                let requested = self.pace.work().poll_requested();
-                if !requested.is_empty() {
-                    self.retransmit(&requested)?;
-                }
+                self.flush(Kind::Stripe)?;
+                self.retransmit_requested()?;
             }
             self.slab.push(UnitHeader { frame: job.frame as u8, index }, packet);
         }
-        self.flush()?;
+        self.flush(Kind::Stripe)?;
         self.send_repairs(job, stripe, octets)
     }
 
@@ -348,98 +302,6 @@ impl Link for UdpLink {
                 first = end;
             }
         }
-        self.flush_retransmitted()
-    }
-}
-
-/// Sends chunks on a connection, directly from the frame's memory.
-pub(super) struct TcpLink {
-    socket: Arc<TcpSocket>,
-    waker: Arc<Waker>,
-    /// Octets that may wait in the kernel to be sent.
-    unsent_max: usize,
-}
-
-impl TcpLink {
-    pub(super) fn new(socket: Arc<TcpSocket>, waker: Arc<Waker>) -> Self {
-        Self { socket, waker, unsent_max: 0 }
-    }
-}
-
-impl Link for TcpLink {
-    fn wait_until_ready(&mut self) -> Result<(), String> {
-        let until = Instant::now() + STALL_MAX;
-        loop {
-            let ready = self.socket.wait(Interest::Writable, Some(until), Some(&self.waker));
-            let ready = ready.map_err(|error| error.to_string())?;
-            if ready.woken {
-                return Err("stopped".into());
-            }
-            if ready.writable {
-                return Ok(());
-            }
-            if until <= Instant::now() {
-                return Err(format!("the client read nothing for {} s", STALL_MAX.as_secs()));
-            }
-        }
-    }
-
-    fn send(
-        &mut self,
-        job: &Job,
-        (stripe, first): (&Stripe, u32),
-        octets: &[u8],
-    ) -> Result<(), String> {
-        let plan = job.encoding.shape().plan();
-        let payload = plan.payload();
-        let unsent_max = (plan.unit_bytes(stripe.unit) / UNSENT_PART).max(UNSENT_MIN);
-        if self.unsent_max != unsent_max {
-            self.unsent_max = unsent_max;
-            self.socket.set_unsent_max(unsent_max);
-        }
-        for (index, packet) in (first..).zip(octets.chunks(payload)) {
-            let header = UnitHeader { frame: job.frame as u8, index }.write();
-            let mut parts = [IoSlice::new(&header), IoSlice::new(packet)];
-            let deadline = Some(Instant::now() + STALL_MAX);
-            let written = self.socket.write_all(&mut parts, deadline, Some(&self.waker));
-            written.map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
-}
-
-/// Sends packets of a stream, secured or not.
-pub(super) struct RtpLink {
-    stream: Box<MediaStream>,
-    pace: UnitPace,
-    /// A timestamp and the instant that it stands for.
-    begun: (RtpTimestamp, Instant),
-    outage: Outage,
-}
-
-impl RtpLink {
-    pub(super) fn new(mut stream: Box<MediaStream>, pace: UnitPace, first: RtpTimestamp) -> Self {
-        stream.sender().pacer = Box::new(pace.clone());
-        let (begun, outage) = ((first, Instant::now()), Outage::default());
-        Self { stream, pace, begun, outage }
-    }
-}
-
-impl Link for RtpLink {
-    fn send(&mut self, job: &Job, (_, first): (&Stripe, u32), octets: &[u8]) -> Result<(), String> {
-        let header = UnitHeader { frame: job.frame as u8, index: first };
-        self.pace.begin(Instant::now(), job);
-        let since = job.captured_at.saturating_duration_since(self.begun.1);
-        let timestamp = self.begun.0.plus(rtp::CLOCK_RATE.ticks(since));
-        let sender = self.stream.sender();
-        sender.set_first_packet(u32::from_be_bytes(header.write()));
-        match sender.push_frame_captured(octets, timestamp, job.captured_at) {
-            Ok(()) => self.outage.end(),
-            // Packets that do not fit count as lost by the network.
-            Err(Error::Send(SendError { kind: SendErrorKind::BufferFull, .. })) => {}
-            Err(error) if transient::of_stream(&error) => self.outage.note(&error),
-            Err(error) => return Err(error.to_string()),
-        }
-        Ok(())
+        self.flush(Kind::Request)
     }
 }
