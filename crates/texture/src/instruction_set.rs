@@ -5,11 +5,11 @@ use crate::dispatch;
 /// An instruction set that encoders and decoders are compiled for; all of them produce the same bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InstructionSet {
-    /// The baseline of every processor, with one block at a time.
+    /// The baseline of every processor; one block is encoded at a time.
     Portable,
-    /// Vectors of 256 bits: four blocks at a time.
+    /// Vectors of 256 bits; four blocks are encoded at a time.
     Avx2,
-    /// Vectors of 512 bits (AVX-512 F, BW and VL): eight blocks at a time.
+    /// Vectors of 512 bits (AVX-512 F, BW and VL); eight blocks are encoded at a time.
     Avx512,
 }
 

@@ -45,8 +45,11 @@ impl Loop for Blocks {
         let palettes = [Palette::new(&red_green), Palette::new(&blue_alpha)];
         for (y, row) in group.rows.into_iter().enumerate() {
             let indices = lanes::halves(indices, 8 * y as u32);
-            let pixels = [0, 1, 2, 3].map(|x| pixels(&palettes, &indices, x));
-            lanes::write(&pixels, row);
+            let mut four = [[[0; BLOCKS]; 2]; 4];
+            for (x, to) in (0..).zip(&mut four) {
+                *to = pixels(&palettes, &indices, x);
+            }
+            lanes::write(&four, row);
         }
     }
 }

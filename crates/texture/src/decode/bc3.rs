@@ -35,15 +35,15 @@ impl Loop for Blocks {
         let palettes = [Palette::new(&red_green), Palette::new(&blue)];
         for (y, row) in group.rows.into_iter().enumerate() {
             let indices = lanes::halves(indices, 8 * y as u32);
-            let pixels = [0, 1, 2, 3].map(|x| {
-                let mut pixels = bc1::pixels(&palettes, &indices, x);
+            let mut four = [[[0; BLOCKS]; 2]; 4];
+            for (x, to) in (0..).zip(&mut four) {
+                *to = bc1::pixels(&palettes, &indices, x);
                 let alpha = alpha.at(x, y);
                 for at in 0..BLOCKS {
-                    pixels[1][at] |= alpha[at] << 8;
+                    to[1][at] |= alpha[at] << 8;
                 }
-                pixels
-            });
-            lanes::write(&pixels, row);
+            }
+            lanes::write(&four, row);
         }
     }
 }
