@@ -84,7 +84,7 @@ fn converted([orange, green, blue, luma]: [u8; 4]) -> [u8; 4] {
     let (luma, orange, green) = (i32::from(luma), i32::from(orange) - 128, i32::from(green) - 128);
     let [red, green, blue] = [orange - green, green, -orange - green].map(|offset| {
         let offset = (offset * (0x1_0000 / scale) + 0x8000).div_euclid(0x1_0000);
-        (luma + offset).clamp(0, 255) as u8
+        (luma + offset).clamp(0, 255).cast_unsigned() as u8
     });
     [red, green, blue, 255]
 }
