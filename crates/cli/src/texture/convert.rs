@@ -113,7 +113,8 @@ impl Converter {
             }
             let mut result = way.work(frame, stripes, own);
             for thread in started {
-                result = result.and(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                let other = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+                result = result.and(other);
             }
             result
         })
@@ -280,7 +281,8 @@ mod tests {
             encoder.encode(frame, &mut out).unwrap();
             return out;
         }
-        let decoder = Decoder::of(input, output.format()).or(Decoder::of(input, Format::Rgba8));
+        let decoder =
+            Decoder::of(input, output.format()).or_else(|_| Decoder::of(input, Format::Rgba8));
         let decoder = decoder.unwrap();
         let mut picture = vec![0; decoder.output().bytes()];
         decoder.decode(frame, &mut picture).unwrap();
