@@ -43,10 +43,10 @@ fn encode(set: InstructionSet, rows: Encode, size: usize, rgba: &[u8], out: &mut
     }
 }
 
-fn decode(rows: Decode, size: usize, blocks: &[u8], rgba: &mut [u8]) {
+fn decode(set: InstructionSet, rows: Decode, size: usize, blocks: &[u8], rgba: &mut [u8]) {
     let blocks = blocks.chunks_exact(WIDTH / 4 * size);
     for (blocks, rgba) in blocks.zip(rgba.chunks_exact_mut(4 * STRIDE)) {
-        rows(blocks, rgba, STRIDE);
+        rows(set, blocks, rgba, STRIDE);
     }
 }
 
@@ -91,11 +91,13 @@ fn decoders(rgba: &[u8], cases: &mut Vec<Case<'_>>) {
     for (format, encode_rows, decode_rows, size) in formats {
         let mut blocks = vec![0; WIDTH * HEIGHT / 16 * size];
         encode(InstructionSet::fastest(), encode_rows, size, rgba, &mut blocks);
-        let mut out = vec![0; rgba.len()];
-        cases.push(case(format!("decode {format}"), move || {
-            decode(decode_rows, size, black_box(&blocks), &mut out);
-            black_box(&mut out);
-        }));
+        for set in InstructionSet::ALL.into_iter().filter(|set| set.available()) {
+            let (blocks, mut out) = (blocks.clone(), vec![0; rgba.len()]);
+            cases.push(case(format!("decode {format} {set:?}"), move || {
+                decode(set, decode_rows, size, black_box(&blocks), &mut out);
+                black_box(&mut out);
+            }));
+        }
     }
 }
 

@@ -106,6 +106,11 @@ impl Avx512 {
         // SAFETY: an `Avx512` exists only if `detect` found the function's features.
         unsafe { refined::avx512::chroma(strip, out) }
     }
+
+    fn run<L: Loop>(self, arguments: L::Arguments<'_>) {
+        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
+        unsafe { compiled_for_avx512::<L>(arguments) }
+    }
 }
 
 /// Encodes the blocks that fill whole vectors as BC1, and returns their number.
@@ -177,12 +182,18 @@ pub(crate) fn expand_rgb24(set: InstructionSet, rgb: &[u8], rgba: &mut [Rgba]) -
     avx2(set).map_or(0, |kernel| kernel.expand_rgb24(rgb, rgba))
 }
 
-/// Runs a loop that the compiler vectorises, with 256-bit vectors if available.
+/// Runs a loop that the compiler vectorises, with the longest vectors available.
 pub(crate) fn vectorised<L: Loop>(set: InstructionSet, arguments: L::Arguments<'_>) {
-    match avx2(set) {
-        Some(kernel) => kernel.run::<L>(arguments),
-        None => L::run(arguments),
+    match (avx512(set), avx2(set)) {
+        (Some(kernel), _) => kernel.run::<L>(arguments),
+        (None, Some(kernel)) => kernel.run::<L>(arguments),
+        (None, None) => L::run(arguments),
     }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn compiled_for_avx512<L: Loop>(arguments: L::Arguments<'_>) {
+    L::run(arguments);
 }
 
 #[target_feature(enable = "avx2")]

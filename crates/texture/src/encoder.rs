@@ -182,8 +182,7 @@ impl Encoder {
             (Format::Yuv420 | Format::Yuv422 | Format::YCoCg420, 0) => {
                 let mut span = [[0; 4]; SPAN];
                 for (at, out) in out.chunks_mut(SPAN).enumerate() {
-                    let span = &mut span[..out.len()];
-                    picture.read(at * SPAN, row, span);
+                    let span = picture.span(at * SPAN, row, &mut span[..out.len()]);
                     match format {
                         Format::YCoCg420 => convert::luma(self.set, YCoCg, span, out),
                         _ => convert::luma(self.set, yuv, span, out),
@@ -197,8 +196,7 @@ impl Encoder {
                 let pixel = format.planes()[0].block.bytes;
                 let mut span = [[0; 4]; SPAN];
                 for (at, out) in out.chunks_mut(SPAN * pixel).enumerate() {
-                    let span = &mut span[..out.len() / pixel];
-                    picture.read(at * SPAN, row, span);
+                    let span = picture.span(at * SPAN, row, &mut span[..out.len() / pixel]);
                     convert::write(self.set, format, span, out);
                 }
             }
@@ -213,10 +211,9 @@ impl Encoder {
         };
         let mut spans = [[[0; 4]; SPAN]; 2];
         for (at, out) in out.chunks_mut(SPAN / 2).enumerate() {
-            for (span, row) in spans.iter_mut().zip(rows) {
-                picture.read(at * SPAN, row, &mut span[..out.len() * 2]);
-            }
-            let spans = spans.each_ref().map(|span| &span[..out.len() * 2]);
+            let [above, below] = spans.each_mut().map(|span| &mut span[..out.len() * 2]);
+            let spans = [(above, rows[0]), (below, rows[1])]
+                .map(|(span, row)| picture.span(at * SPAN, row, span));
             match format {
                 Format::YCoCg420 => convert::chroma(self.set, (YCoCg, plane), spans, out),
                 _ => convert::chroma(self.set, (yuv, plane), spans, out),

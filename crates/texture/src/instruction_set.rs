@@ -1,15 +1,15 @@
-//! The instruction sets that the encoders can use.
+//! The instruction sets that the encoders and decoders can use.
 
 use crate::dispatch;
 
-/// An instruction set that encoders are written for; all of them produce the same bytes.
+/// An instruction set that encoders and decoders are compiled for; all of them produce the same bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InstructionSet {
-    /// The baseline of every processor, with one block at a time.
+    /// The baseline of every processor; one block is encoded at a time.
     Portable,
-    /// Vectors of 256 bits: four blocks at a time.
+    /// Vectors of 256 bits; four blocks are encoded at a time.
     Avx2,
-    /// Vectors of 512 bits (AVX-512 F, BW and VL): eight blocks at a time.
+    /// Vectors of 512 bits (AVX-512 F, BW and VL); eight blocks are encoded at a time.
     Avx512,
 }
 
@@ -19,7 +19,7 @@ impl InstructionSet {
 
     /// Returns whether this processor has the instruction set.
     ///
-    /// An encoder uses the next slower instruction set instead of an unavailable one.
+    /// A codec uses the next slower instruction set instead of an unavailable one.
     pub fn available(self) -> bool {
         match self {
             Self::Portable => true,

@@ -5,8 +5,8 @@ use crate::{InstructionSet, decode, encode};
 /// Encodes four pixel rows: instruction set, RGBA, stride in bytes, number of blocks, output.
 pub type Encode = fn(InstructionSet, &[u8], usize, usize, &mut [u8]);
 
-/// Decodes a block row: blocks, RGBA output, stride of the output in bytes.
-pub type Decode = fn(&[u8], &mut [u8], usize);
+/// Decodes a block row: instruction set, blocks, RGBA output, stride of the output in bytes.
+pub type Decode = fn(InstructionSet, &[u8], &mut [u8], usize);
 
 /// BC1.
 pub const ENCODE_BC1: Encode = encode::bc1::encode_block_row;

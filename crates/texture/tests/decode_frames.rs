@@ -5,7 +5,7 @@ mod pictures;
 
 use pictures::{ODD_SIZES, RAW, noise, noisy};
 use proptest::prelude::*;
-use rushes_texture::{CodecError, Decoder, Encoder, Format};
+use rushes_texture::{CodecError, Decoder, Encoder, Format, InstructionSet};
 
 fn decoded(decoder: &Decoder, frame: &[u8]) -> Vec<u8> {
     let mut picture = vec![0; decoder.output().bytes()];
@@ -93,6 +93,24 @@ fn blocks_decode_as_by_bcdec_at_the_edges_too() {
         }
         let rows = larger.chunks(520 * 4).take(26).flat_map(|row| &row[..517 * 4]);
         assert!(decoded(&decoder, &frame).iter().eq(rows), "{format}");
+    }
+}
+
+#[test]
+fn every_set_decodes_alike_at_every_size() {
+    let sizes = (1..=17).chain([60, 255, 256, 257, 300]).zip((1..=9).cycle());
+    for (width, height) in sizes.chain([(301, 27)]) {
+        for format in Format::ALL {
+            let frame = noisy(format, width, height);
+            for output in [Format::Rgb24, Format::Rgba8] {
+                let decoder = Decoder::new(format, width, height, output).unwrap();
+                let [portable, others @ ..] = InstructionSet::ALL
+                    .map(|set| decoded(&decoder.clone().with_instruction_set(set), &frame));
+                for other in others {
+                    assert!(other == portable, "{format} to {output}, {width}×{height}");
+                }
+            }
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use proptest::strategy::{Just, Strategy};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rushes_texture::InstructionSet;
 use rushes_texture::rows::{
-    ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3, ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3,
-    ENCODE_YCOCG_BC3_HIGH, Encode,
+    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3,
+    ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
 };
 
 const ENCODERS: [(&str, Encode, usize); 6] = [
@@ -18,6 +18,9 @@ const ENCODERS: [(&str, Encode, usize); 6] = [
     ("refined BC3", ENCODE_BC3_HIGH, 16),
     ("refined YCoCg-BC3", ENCODE_YCOCG_BC3_HIGH, 16),
 ];
+
+const DECODERS: [(&str, Decode, usize); 3] =
+    [("BC1", DECODE_BC1, 8), ("BC3", DECODE_BC3, 16), ("YCoCg-BC3", DECODE_YCOCG_BC3, 16)];
 
 /// Deterministic pseudo-random bytes.
 struct Noise(u64);
@@ -162,4 +165,31 @@ fn blocks_of_any_few_colours_are_encoded_alike() {
         Ok(())
     });
     checked.unwrap();
+}
+
+#[test]
+fn any_number_of_blocks_to_rows_at_any_distance_is_decoded_alike() {
+    let mut noise = Noise(0x1357_9bdf_2468_ace1);
+    for (name, decode, size) in DECODERS {
+        for blocks in (0..70).chain([127, 128, 129, 200]) {
+            for stride in [blocks * 16, blocks * 16 + 5] {
+                let octets: Vec<_> = (0..blocks * size).map(|_| noise.octet()).collect();
+                let decoded = InstructionSet::ALL.map(|set| {
+                    let mut rgba = vec![0x77; 3 * stride + blocks * 16 + 3];
+                    decode(set, &octets, &mut rgba, stride);
+                    rgba
+                });
+                // One block at a time, all of them in a row.
+                let mut single = vec![0x77; decoded[0].len()];
+                for (at, block) in octets.chunks(size).enumerate() {
+                    let mut rgba = [0; 64];
+                    decode(InstructionSet::Portable, block, &mut rgba, 16);
+                    for (row, pixels) in rgba.chunks(16).enumerate() {
+                        single[row * stride + at * 16..][..16].copy_from_slice(pixels);
+                    }
+                }
+                assert!(decoded.iter().all(|it| *it == single), "{name}, {blocks}, {stride}");
+            }
+        }
+    }
 }

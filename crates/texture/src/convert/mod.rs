@@ -72,6 +72,20 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// Returns the pixels that [`read`](Self::read) gives: in place if the picture has them, and otherwise
+    /// in `span`.
+    pub(crate) fn span<'s>(&self, x: usize, y: u32, span: &'s mut [Rgba]) -> &'s [Rgba]
+    where
+        'a: 's,
+    {
+        let is_inside = x + span.len() <= self.layout.width() as usize && y < self.layout.height();
+        if is_inside && self.layout.format() == Format::Rgba8 {
+            return self.row(0, y, x * 4, span.len() * 4).as_chunks().0;
+        }
+        self.read(x, y, span);
+        span
+    }
+
     fn read_inside(&self, x: usize, y: u32, span: &mut [Rgba]) {
         let pixels = span.len();
         let packed = |bytes: usize| self.row(0, y, x * bytes, pixels * bytes);

@@ -7,19 +7,26 @@ pub(crate) mod bc1;
 pub(crate) mod bc3;
 mod bc4;
 mod etc;
+mod lanes;
 mod texels;
 pub(crate) mod ycocg_bc3;
 
+use crate::InstructionSet;
 use crate::format::Format;
 
 /// Decodes blocks of any block format to rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Stops where `blocks` or one of the rows ends.
-pub(crate) fn block_row(format: Format, blocks: &[u8], rgba: &mut [u8], stride: usize) {
+pub(crate) fn block_row(
+    (set, format): (InstructionSet, Format),
+    blocks: &[u8],
+    rgba: &mut [u8],
+    stride: usize,
+) {
     match format {
-        Format::Bc1 => bc1::decode_block_row(blocks, rgba, stride),
-        Format::Bc3 => bc3::decode_block_row(blocks, rgba, stride),
-        Format::YCoCgBc3 => ycocg_bc3::decode_block_row(blocks, rgba, stride),
+        Format::Bc1 => bc1::decode_block_row(set, blocks, rgba, stride),
+        Format::Bc3 => bc3::decode_block_row(set, blocks, rgba, stride),
+        Format::YCoCgBc3 => ycocg_bc3::decode_block_row(set, blocks, rgba, stride),
         Format::Etc1 => etc::decode_block_row(etc::etc1, blocks, rgba, stride),
         Format::Etc2Rgb => etc::decode_block_row(etc::etc2, blocks, rgba, stride),
         _ => astc::decode_block_row(format.planes()[0].block, blocks, rgba, stride),

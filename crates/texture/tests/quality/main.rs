@@ -24,7 +24,7 @@ fn encoded(rows: Encode, size: usize, rgba: &[u8]) -> Vec<u8> {
 fn decoded(rows: Decode, size: usize, blocks: &[u8]) -> Vec<u8> {
     let mut rgba = vec![0; STRIDE * HEIGHT];
     for (blocks, rgba) in blocks.chunks(WIDTH / 4 * size).zip(rgba.chunks_mut(4 * STRIDE)) {
-        rows(blocks, rgba, STRIDE);
+        rows(InstructionSet::fastest(), blocks, rgba, STRIDE);
     }
     rgba
 }
@@ -164,7 +164,7 @@ fn two_colours_that_ends_can_have_are_kept_in_any_arrangement() {
             }
             let (mut block, mut found) = ([0; 8], [0; 64]);
             ENCODE_BC1_HIGH(InstructionSet::fastest(), &rgba, 16, 1, &mut block);
-            DECODE_BC1(&block, &mut found, 16);
+            DECODE_BC1(InstructionSet::fastest(), &block, &mut found, 16);
             assert_eq!(found, rgba, "{pair:?}, {pattern:x}");
         }
     }
@@ -177,7 +177,7 @@ fn blocks_of_one_colour_are_within_a_step_in_refined_bc1() {
         let rgba = [colour; 16];
         let (mut block, mut found) = ([0; 8], [0; 64]);
         ENCODE_BC1_HIGH(InstructionSet::fastest(), rgba.as_flattened(), 16, 1, &mut block);
-        DECODE_BC1(&block, &mut found, 16);
+        DECODE_BC1(InstructionSet::fastest(), &block, &mut found, 16);
         let worst = found.iter().zip(rgba.as_flattened()).map(|(a, b)| a.abs_diff(*b)).max();
         assert!(worst <= Some(2), "{colour:?}: {worst:?}");
     }
