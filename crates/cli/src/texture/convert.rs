@@ -1,6 +1,6 @@
 //! Conversion of frames from one format to another.
 
-use rushes::texture::{Colour, ColourHint, Decoder, Encoder, Format, Layout};
+use rushes::texture::{Colour, ColourHint, Decoder, Encoder, Format, Layout, Quality};
 
 /// Returns the layout of files of `format`: YUV that is made of another format has the matrix that other
 /// programs assume for its height.
@@ -55,6 +55,19 @@ impl Converter {
             Way::Both(Box::new((decoder, encoder)), picture)
         };
         Ok(Self { input, output, way })
+    }
+
+    /// Selects how near to the frames blocks are.
+    pub(crate) fn with_quality(self, quality: Quality) -> Self {
+        let way = match self.way {
+            Way::Encode(encoder) => Way::Encode(encoder.with_quality(quality)),
+            Way::Both(codecs, picture) => {
+                let (decoder, encoder) = *codecs;
+                Way::Both(Box::new((decoder, encoder.with_quality(quality))), picture)
+            }
+            way @ Way::Decode(_) => way,
+        };
+        Self { way, ..self }
     }
 
     pub(crate) fn input(&self) -> &Layout {
@@ -120,6 +133,22 @@ mod tests {
         let mut same = Converter::between(file, file).unwrap();
         same.convert(&frame, &mut out).unwrap();
         assert_eq!(out, frame);
+    }
+
+    #[test]
+    fn the_quality_changes_blocks_that_are_made_of_pictures_and_of_blocks() {
+        for from in [Format::Rgb24, Format::Bc3] {
+            let layout = Layout::new(from, 8, 4).unwrap();
+            let frame: Vec<u8> = (0..layout.bytes()).map(|at| (at * at * 7 % 251) as u8).collect();
+            let [fast, high] = Quality::ALL.map(|quality| {
+                let converter = Converter::new(layout, Format::Bc1).unwrap();
+                let mut converter = converter.with_quality(quality);
+                let mut out = vec![0; converter.output().bytes()];
+                converter.convert(&frame, &mut out).unwrap();
+                out
+            });
+            assert_ne!(fast, high, "{from}");
+        }
     }
 
     #[test]
