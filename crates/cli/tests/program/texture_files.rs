@@ -51,7 +51,8 @@ fn the_quality_high_is_nearer_to_the_film_and_refused_where_it_has_no_effect() {
         assert!(std::fs::read(name("default.ktx2")).unwrap() == fast.1, "{format}");
     }
     for (output, rest, words) in [
-        ("a.rgb", &["--quality", "high"][..], "has no effect on rgb24"),
+        ("a.y4m", &["--quality", "high"][..], "has no effect on yuv420"),
+        ("a.rgb", &["--quality", "high"], "the frames are rgb24 and stay so"),
         ("a.ktx2", &["--quality", "best"], "the quality is fast or high"),
     ] {
         let encode = ["encode", PATTERN, &name(output), "--frames", "2"];
