@@ -16,15 +16,18 @@ static LOW: Table = table(31, 0);
 
 /// Returns the block of the mean colour, from sums of red, green and blue over sixteen pixels.
 pub(super) fn colour_of(totals: [i32; 3]) -> [u8; 8] {
-    let [red, green, blue] = totals.map(|total| usize::from((total + 8 >> 4) as u8));
+    let [red, green, blue] =
+        totals.map(|total| usize::from(((total + 8) >> 4).cast_unsigned() as u8));
     block(HIGH[red] | MIDDLE[green] | LOW[blue])
 }
 
 /// Returns the block of the mean chroma, from sums of Co and Cg over sixteen pixels and its scale: 1, 2 or 4.
 pub(super) fn chroma_of(totals: [i32; 2], scale: i32) -> [u8; 8] {
-    let mean = |total: i32| ((total - 128 * 16) * scale + 8 >> 4) + 128;
-    let [orange, green] = totals.map(|total| usize::from(mean(total).clamp(0, 255) as u8));
-    block(HIGH[orange] | MIDDLE[green] | 0x0001_0001 * (scale - 1).cast_unsigned())
+    let mean = |total: i32| (((total - 128 * 16) * scale + 8) >> 4) + 128;
+    let [orange, green] =
+        totals.map(|total| usize::from(mean(total).clamp(0, 255).cast_unsigned() as u8));
+    let blue = (scale - 1).cast_unsigned();
+    block(HIGH[orange] | MIDDLE[green] | blue | blue << 16)
 }
 
 /// Returns the block of the mean colour, from a lane of the vector code.

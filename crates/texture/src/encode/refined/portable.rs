@@ -1,4 +1,5 @@
 //! Refined lines without vector instructions, one block at a time.
+#![allow(clippy::cast_sign_loss, reason = "a number below 0 becomes 0, as in the vector code")]
 
 use crate::encode::refined::{TURNS, flat};
 use crate::encode::strip::{Pixels, Strip};
