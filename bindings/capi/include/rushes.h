@@ -2505,6 +2505,11 @@ rushes_status rushes_texture_options_close(struct rushes_texture_options *option
 rushes_status rushes_texture_options_format(const struct rushes_texture_options *options,
                                             const char *format);
 
+// How near to the pictures a server's "bc1", "bc3" and "ycocg-bc3" are: "fast", the default, or
+// "high", which takes several times as long and helps coloured text most.
+rushes_status rushes_texture_options_quality(const struct rushes_texture_options *options,
+                                             const char *quality);
+
 // The transport of the tiles: "udp", "tcp" or "rtp". By default the client lets the server choose,
 // and the server chooses UDP. With keys it is RTP.
 rushes_status rushes_texture_options_transport(const struct rushes_texture_options *options,

@@ -1213,6 +1213,7 @@ public:
         return *this;                                                                              \
     }
     RUSHES_OPTION(format, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(quality, (const std::string &name), (get(), name.c_str()))
     RUSHES_OPTION(transport, (const std::string &name), (get(), name.c_str()))
     RUSHES_OPTION(units, (std::uint8_t units), (get(), units))
     RUSHES_OPTION(timing, (rushes_texture_timing timing), (get(), timing))

@@ -96,7 +96,13 @@ def push_many(
 ) -> list[tuple[int, Error]]: ...
 def texture_formats() -> list[str]: ...
 def encode_texture(
-    picture: BytesLike, width: int, height: int, to: str, *, pixels: str = "rgb24"
+    picture: BytesLike,
+    width: int,
+    height: int,
+    to: str,
+    *,
+    pixels: str = "rgb24",
+    quality: Literal["fast", "high"] = "fast",
 ) -> TextureFrame: ...
 
 @disjoint_base

@@ -168,6 +168,7 @@ class TextureServerOptions(TypedDict, total=False):
     """Settings of a texture server."""
 
     format: str
+    quality: Literal["fast", "high"]
     transport: Transport
     units: int
     payload: int

@@ -152,6 +152,37 @@ def test_what_is_encoded_here_can_be_decoded_here() -> None:
         assert np.abs(np.asarray(decoded).astype(int) - 130).max() <= 3
 
 
+def test_the_quality_high_is_nearer_to_the_picture() -> None:
+    # Strokes in red on blue.
+    picture = np.zeros((48, 64, 3), np.uint8)
+    part = (np.arange(64) * 2 + np.arange(48)[:, None]) % 11 * 25
+    picture[..., 0], picture[..., 2] = part, 255 - part
+
+    def error(frame: rushes.TextureFrame) -> float:
+        found = np.asarray(frame.decode("rgb24")).astype(float)
+        return float(((found - picture) ** 2).mean())
+
+    for format in ["bc1", "bc3", "ycocg-bc3"]:
+        fast = rushes.encode_texture(picture, 64, 48, format)
+        high = rushes.encode_texture(picture, 64, 48, format, quality="high")
+        assert bytes(fast) == bytes(
+            rushes.encode_texture(picture, 64, 48, format, quality="fast")
+        )
+        assert error(high) < error(fast)
+        with (
+            rushes.TextureServer(
+                HERE, rushes.Pictures([picture], 64, 48), format=format, quality="high"
+            ) as server,
+            rushes.TextureClient(server.local_address) as client,
+        ):
+            frame = client.pull_frame(TIME_LIMIT)
+            assert frame is not None and bytes(frame) == bytes(high)
+    with pytest.raises(rushes.ConfigError, match="quality: the quality is fast or high"):
+        rushes.encode_texture(picture, 64, 48, "bc1", quality="best")  # type: ignore[arg-type]
+    with pytest.raises(rushes.ConfigError, match="quality"):
+        rushes.TextureServer(HERE, "pattern:64x48@100", quality="best")  # type: ignore[arg-type]
+
+
 def test_a_hook_is_given_frames() -> None:
     gathered = Gathered()
     with (

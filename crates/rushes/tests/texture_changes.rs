@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rushes::texture::source::{RawHint, open, read_counter};
 use rushes::texture::{
-    ClientOptions, Decoder, Encoder, Format, FrameMemory, FrameRate, Layout, MemorySink,
+    ClientOptions, Decoder, Encoder, Format, FrameMemory, FrameRate, Layout, MemorySink, Quality,
     ServerOptions, TextureClient, TextureFrame, TextureServer, TextureShape, TextureSink, Timing,
     Transport, plain_memory,
 };
@@ -29,7 +29,12 @@ fn pattern() -> Box<dyn rushes::texture::source::Source> {
 }
 
 fn serve(format: Format, transport: Transport) -> TextureServer {
+    serve_in(Quality::default(), format, transport)
+}
+
+fn serve_in(quality: Quality, format: Format, transport: Transport) -> TextureServer {
     let mut options = ServerOptions::default();
+    options.quality = quality;
     (options.format, options.transport) = (Some(format), transport);
     (options.units, options.timing) = (3, Timing::EveryFrame);
     TextureServer::serve("127.0.0.1:0".parse().unwrap(), pattern(), options).unwrap()
@@ -53,6 +58,16 @@ fn view(server: &TextureServer) -> (TextureClient, Receiver<Seen>) {
 /// Receives frames until one has this format. Every frame must be in order, complete and equal to
 /// the encoded one.
 fn frames_until(seen: &Receiver<Seen>, format: Format, next: &mut u64) -> Vec<Format> {
+    frames_in(Quality::default(), seen, format, next)
+}
+
+/// Receives frames, as [`frames_until`], that are encoded in this quality.
+fn frames_in(
+    quality: Quality,
+    seen: &Receiver<Seen>,
+    format: Format,
+    next: &mut u64,
+) -> Vec<Format> {
     let mut source = pattern();
     let mut formats = Vec::new();
     loop {
@@ -67,6 +82,7 @@ fn frames_until(seen: &Receiver<Seen>, format: Format, next: &mut u64) -> Vec<Fo
         }
         let layout = source.layout();
         let encoder = Encoder::new(layout.format(), frame.format, 320, 180).unwrap();
+        let encoder = encoder.with_quality(quality);
         let mut expected = vec![0; Layout::new(frame.format, 320, 180).unwrap().bytes()];
         encoder.encode(&picture, &mut expected).unwrap();
         assert!(frame.octets == expected, "frame {} differs", frame.number);
@@ -94,6 +110,19 @@ fn a_client_changes_the_format_without_losing_a_frame() {
         client.stop();
         assert_eq!((statistics.frames_damaged, statistics.frames_lost), (0, 0), "{transport}");
     }
+}
+
+#[test]
+fn every_format_is_encoded_in_the_quality_of_the_options() {
+    let server = serve_in(Quality::High, Format::Bc1, Transport::Tcp);
+    let (client, seen) = view(&server);
+    let mut next = 0;
+    frames_in(Quality::High, &seen, Format::Bc1, &mut next);
+    for format in [Format::YCoCgBc3, Format::Yuv420, Format::Bc3] {
+        client.change(Some(format), None);
+        frames_in(Quality::High, &seen, format, &mut next);
+    }
+    client.stop();
 }
 
 /// A sink that is slow once, and counts frames of a shape that has been replaced.

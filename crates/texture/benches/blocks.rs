@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use rushes_texture::InstructionSet;
 use rushes_texture::rows::{
-    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3,
-    Encode,
+    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3,
+    ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
 };
 
 const WIDTH: usize = 3840;
@@ -61,15 +61,20 @@ fn case<'a>(name: String, run: impl FnMut() + 'a) -> Case<'a> {
 }
 
 fn encoders<'a>(rgba: &'a [u8], cases: &mut Vec<Case<'a>>) {
-    let formats =
-        [("BC1", ENCODE_BC1, 8), ("BC3", ENCODE_BC3, 16), ("YCoCg-BC3", ENCODE_YCOCG_BC3, 16)];
-    for (format, rows, size) in formats {
+    let formats = [
+        ("BC1", [ENCODE_BC1, ENCODE_BC1_HIGH], 8),
+        ("BC3", [ENCODE_BC3, ENCODE_BC3_HIGH], 16),
+        ("YCoCg-BC3", [ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH], 16),
+    ];
+    for (format, qualities, size) in formats {
         for set in InstructionSet::ALL.into_iter().filter(|set| set.available()) {
-            let mut out = vec![0; WIDTH * HEIGHT / 16 * size];
-            cases.push(case(format!("encode {format} {set:?}"), move || {
-                encode(set, rows, size, black_box(rgba), &mut out);
-                black_box(&mut out);
-            }));
+            for (rows, quality) in qualities.into_iter().zip(["", " high"]) {
+                let mut out = vec![0; WIDTH * HEIGHT / 16 * size];
+                cases.push(case(format!("encode {format}{quality} {set:?}"), move || {
+                    encode(set, rows, size, black_box(rgba), &mut out);
+                    black_box(&mut out);
+                }));
+            }
         }
         // The length is half the bytes that are read and written, so that a copy moves the same
         // number.

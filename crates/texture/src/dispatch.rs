@@ -44,17 +44,17 @@ impl Avx2 {
 
     fn refined_bc1(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { refined::avx2::colours::<8>(strip, out) }
+        unsafe { refined::avx2::encode::<8>(strip, out) }
     }
 
     fn refined_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { refined::avx2::colours::<16>(strip, out) }
+        unsafe { refined::avx2::encode::<16>(strip, out) }
     }
 
     fn refined_ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { refined::avx2::chroma(strip, out) }
+        unsafe { refined::avx2::encode_chroma(strip, out) }
     }
 
     fn expand_rgb24(self, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
@@ -94,17 +94,17 @@ impl Avx512 {
 
     fn refined_bc1(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { refined::avx512::colours::<8>(strip, out) }
+        unsafe { refined::avx512::encode::<8>(strip, out) }
     }
 
     fn refined_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { refined::avx512::colours::<16>(strip, out) }
+        unsafe { refined::avx512::encode::<16>(strip, out) }
     }
 
     fn refined_ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { refined::avx512::chroma(strip, out) }
+        unsafe { refined::avx512::encode_chroma(strip, out) }
     }
 
     fn run<L: Loop>(self, arguments: L::Arguments<'_>) {
@@ -128,31 +128,20 @@ pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -
     encode::<16>(set, strip, out, Avx512::ycocg_bc3, Avx2::ycocg_bc3)
 }
 
-/// Encodes blocks as refined BC1.
-pub(crate) fn refined_bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
-    match (avx512(set), avx2(set)) {
-        (Some(kernel), _) => kernel.refined_bc1(strip, out),
-        (None, Some(kernel)) => kernel.refined_bc1(strip, out),
-        (None, None) => refined::portable::colours::<8>(strip, out),
-    }
+/// Encodes the blocks that fill whole vectors as refined BC1, and returns their number.
+pub(crate) fn refined_bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    encode::<8>(set, strip, out, Avx512::refined_bc1, Avx2::refined_bc1)
 }
 
-/// Replaces the colours of BC3 by refined ones.
-pub(crate) fn refined_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
-    match (avx512(set), avx2(set)) {
-        (Some(kernel), _) => kernel.refined_bc3(strip, out),
-        (None, Some(kernel)) => kernel.refined_bc3(strip, out),
-        (None, None) => refined::portable::colours::<16>(strip, out),
-    }
+/// Replaces the colours of BC3 that fill whole vectors by refined ones, and returns their number.
+pub(crate) fn refined_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    encode::<16>(set, strip, out, Avx512::refined_bc3, Avx2::refined_bc3)
 }
 
-/// Replaces the chroma of scaled YCoCg in BC3 by a refined one.
-pub(crate) fn refined_ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
-    match (avx512(set), avx2(set)) {
-        (Some(kernel), _) => kernel.refined_ycocg_bc3(strip, out),
-        (None, Some(kernel)) => kernel.refined_ycocg_bc3(strip, out),
-        (None, None) => refined::portable::chroma(strip, out),
-    }
+/// Replaces the chroma of scaled YCoCg in BC3 that fills whole vectors by a refined one, and returns the number
+/// of blocks.
+pub(crate) fn refined_ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
+    encode::<16>(set, strip, out, Avx512::refined_ycocg_bc3, Avx2::refined_ycocg_bc3)
 }
 
 /// Encodes the blocks of `LEN` bytes that fill whole vectors, longest vectors first, and returns

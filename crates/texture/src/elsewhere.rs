@@ -2,7 +2,6 @@
 
 use crate::InstructionSet;
 use crate::convert::{Loop, Rgba};
-use crate::encode::refined;
 use crate::encode::strip::Strip;
 
 #[derive(Clone, Copy, Debug)]
@@ -38,19 +37,19 @@ pub(crate) fn ycocg_bc3(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize 
     0
 }
 
-/// Encodes blocks as refined BC1.
-pub(crate) fn refined_bc1(_: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
-    refined::portable::colours::<8>(strip, out);
+/// Encodes no blocks, and returns 0.
+pub(crate) fn refined_bc1(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize {
+    0
 }
 
-/// Replaces the colours of BC3 by refined ones.
-pub(crate) fn refined_bc3(_: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
-    refined::portable::colours::<16>(strip, out);
+/// Encodes no blocks, and returns 0.
+pub(crate) fn refined_bc3(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize {
+    0
 }
 
-/// Replaces the chroma of scaled YCoCg in BC3 by a refined one.
-pub(crate) fn refined_ycocg_bc3(_: InstructionSet, strip: Strip<'_>, out: &mut [u8]) {
-    refined::portable::chroma(strip, out);
+/// Encodes no blocks, and returns 0.
+pub(crate) fn refined_ycocg_bc3(_: InstructionSet, _: Strip<'_>, _: &mut [u8]) -> usize {
+    0
 }
 
 /// Expands no pixels, and returns 0.

@@ -19,9 +19,8 @@ use crate::{InstructionSet, Quality, convert, error, resample};
 ///
 /// Rows are independent of each other, so several threads may encode different rows of one picture
 /// through a shared reference. Nothing is allocated after [`Encoder::new`]; a call needs 6 KiB of
-/// stack, and less than 32 KiB in [`Quality::High`]. Whole blocks of RGBA8 are read in place; other
-/// pixels are read through spans of 256
-/// pixels that stay in the first-level cache.
+/// stack. Whole blocks of RGBA8 are read in place; other pixels are read through spans of 256 pixels
+/// that stay in the first-level cache.
 ///
 /// # Quality
 ///

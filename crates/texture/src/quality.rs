@@ -11,9 +11,10 @@ pub enum Quality {
     /// The ends of a block's line are corners of the box around its colours.
     #[default]
     Fast,
-    /// The ends are refined by least squares.
+    /// The ends are refined by least squares, which takes several times as long (`cargo bench -p rushes-texture`).
     ///
-    /// Colours that lie on no diagonal of the box gain most, as text in two colours has them.
+    /// Colours that lie on no diagonal of the box gain most, as text in two colours has them. Blocks of one colour,
+    /// or nearly so, have their mean.
     High,
 }
 

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::{Adaptation, ClientOptions, Fec, ServerOptions, Timing};
+use rushes::texture::{Adaptation, ClientOptions, Fec, ServerOptions, Timing, UnknownQuality};
 use rushes::{Burst, Pacing};
 
 use super::{format, transport};
@@ -102,6 +102,21 @@ pub extern "C" fn rushes_texture_options_format(
         let format = self::format(pointer::text(format)?)?;
         settings.server.format = Some(format);
         settings.client.format = Some(format);
+        Ok(())
+    })
+}
+
+/// How near to the pictures a server's "bc1", "bc3" and "ycocg-bc3" are: "fast", the default, or
+/// "high", which takes several times as long and helps coloured text most.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_quality(
+    options: *const TextureOptions,
+    quality: *const c_char,
+) -> Status {
+    change(options, |settings| {
+        let name = pointer::text(quality)?;
+        let wrong = |error: UnknownQuality| argument(format!("{name:?} is not a quality: {error}"));
+        settings.server.quality = name.parse().map_err(wrong)?;
         Ok(())
     })
 }

@@ -196,11 +196,56 @@ static void hooks_cannot_close_what_calls_them(void) {
     CHECK(atomic_load(&seen.closing) == RUSHES_ERROR_BUSY || atomic_load(&seen.closing) == 1);
 }
 
+struct first {
+    uint8_t blocks[WIDTH / 4 * HEIGHT / 4 * 8];
+    atomic_int arrived;
+};
+
+static void keep_first(void *user, const rushes_texture_frame *frame) {
+    struct first *first = user;
+    if (frame->number != 0 || frame->packets_missing != 0 || frame->len != sizeof first->blocks) return;
+    memcpy(first->blocks, frame->data, frame->len);
+    atomic_store(&first->arrived, 1);
+}
+
+/* The first frame of the pattern in BC1. */
+static void first_frame(const char *quality, struct first *first) {
+    char address[32];
+    uint16_t port;
+    rushes_texture_options *options;
+    rushes_texture_server *server;
+    rushes_texture_client *client;
+    OK(rushes_texture_options_new(&options));
+    OK(rushes_texture_options_format(options, "bc1"));
+    OK(rushes_texture_options_transport(options, "tcp"));
+    OK(rushes_texture_options_timing(options, RUSHES_TEXTURE_TIMING_EVERY_FRAME));
+    if (quality != NULL) OK(rushes_texture_options_quality(options, quality));
+    OK(rushes_texture_serve("127.0.0.1:0", "pattern:64x32@100,frames=1", options, &server));
+    OK(rushes_texture_server_port(server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(rushes_texture_connect(address, options, keep_first, first, NULL, &client));
+    EXPECT(rushes_texture_client_wait(client, RUSHES_SECONDS(20)), RUSHES_ERROR_ENDED);
+    OK(rushes_texture_client_close(client));
+    OK(rushes_texture_server_close(server));
+    OK(rushes_texture_options_close(options));
+    CHECK(atomic_load(&first->arrived) == 1);
+}
+
+static void the_quality_changes_the_blocks(void) {
+    static struct first by_default, fast, high;
+    first_frame(NULL, &by_default);
+    first_frame("fast", &fast);
+    first_frame("high", &high);
+    CHECK(memcmp(by_default.blocks, fast.blocks, sizeof fast.blocks) == 0);
+    CHECK(memcmp(high.blocks, fast.blocks, sizeof fast.blocks) != 0);
+}
+
 static void what_cannot_be_is_told(void) {
     rushes_texture_options *options;
     rushes_texture_server *server;
     rushes_texture_client *client;
     OK(rushes_texture_options_new(&options));
+    EXPECT(rushes_texture_options_quality(options, "best"), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_texture_options_format(options, "gif"), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_texture_options_units(options, 65), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_texture_serve("nowhere", "pattern:", NULL, &server), RUSHES_ERROR_TEXTURE);
@@ -223,6 +268,7 @@ int main(void) {
     a_pattern_is_encoded_and_secured(true);
     a_format_changes_between_two_calls();
     hooks_cannot_close_what_calls_them();
+    the_quality_changes_the_blocks();
     what_cannot_be_is_told();
     return 0;
 }

@@ -243,7 +243,7 @@ static void a_secret_lets_in_only_those_that_know_it() {
 static void textures_arrive() {
     std::atomic<int> frames{0};
     rushes::texture_options options;
-    options.transport("tcp").units(2).timing(RUSHES_TEXTURE_TIMING_EVERY_FRAME);
+    options.transport("tcp").units(2).timing(RUSHES_TEXTURE_TIMING_EVERY_FRAME).quality("high");
     int made = 0;
     rushes::texture_server server(
         "127.0.0.1:0", "rgba8", 64, 32, 100,

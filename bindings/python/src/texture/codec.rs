@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use rushes::texture::{Decoder, Encoder, Format};
+use rushes::texture::{Decoder, Encoder, Format, Quality};
 
 use super::frame::{Received, TextureFrame};
 use super::options::format;
@@ -26,9 +26,9 @@ pub(crate) fn texture_formats() -> Vec<&'static str> {
 }
 
 /// Encodes a picture of `width` by `height` pixels to a texture format, without the interpreter
-/// lock.
+/// lock. `quality` is "fast" or "high", for "bc1", "bc3" and "ycocg-bc3".
 #[pyfunction]
-#[pyo3(signature = (picture, width, height, to, *, pixels = "rgb24"))]
+#[pyo3(signature = (picture, width, height, to, *, pixels = "rgb24", quality = "fast"))]
 pub(crate) fn encode_texture(
     py: Python<'_>,
     picture: &Bound<'_, PyAny>,
@@ -36,9 +36,13 @@ pub(crate) fn encode_texture(
     #[pyo3(from_py_with = height_of)] height: u32,
     to: &str,
     pixels: &str,
+    quality: &str,
 ) -> PyResult<Py<TextureFrame>> {
+    let quality = quality.parse::<Quality>();
+    let quality = quality.map_err(|error| ConfigError::new_err(format!("quality: {error}")))?;
     let encoder = Encoder::new(format(pixels)?, format(to)?, width, height);
     let encoder = encoder.map_err(|error| ConfigError::new_err(error.to_string()))?;
+    let encoder = encoder.with_quality(quality);
     let picture = Input::of(picture, Vec::new())?;
     let layout = *encoder.output();
     let received = py.detach(|| {

@@ -88,6 +88,7 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
     each(keywords, "TextureServerOptions", |setting| {
         match setting.name {
             "format" => options.format = Some(setting.parse()?),
+            "quality" => options.quality = setting.parse()?,
             "transport" => options.transport = setting.word(&TRANSPORTS)?,
             "units" => options.units = setting.int()?,
             "payload" => options.payload = setting.int()?,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, ArgGroup, Args, value_parser};
-use rushes::texture::{Adaptation, ColourHint, ColourRange, Fec, Format, Matrix, Rate, Transport};
+use rushes::texture::{
+    Adaptation, ColourHint, ColourRange, Fec, Format, Matrix, Quality, Rate, Transport,
+};
 use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
@@ -73,6 +75,15 @@ pub(crate) struct FileArgs {
     pub(crate) report: OutputArgs,
 }
 
+/// The quality of blocks.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct QualityArgs {
+    /// How near to the pictures bc1, bc3 and ycocg-bc3 are: fast, for live video, or high, which takes
+    /// several times as long and helps coloured text most
+    #[arg(long, value_name = "fast|high", default_value = "fast")]
+    pub(crate) quality: Quality,
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = "\
 OUT appears when it is complete: after an error there is no OUT, after Ctrl-C it has the frames so
@@ -81,6 +92,7 @@ far. The speed is that of encoding alone, on one core.
 Examples:
   rushes texture encode film.y4m film.ktx2                     BC1, half an octet a pixel
   rushes texture encode film.y4m film.ktx2 --format ycocg-bc3 --psnr
+  rushes texture encode slides.png slides.ktx2 --quality high
   rushes texture encode shot_%05d.png shots.ktx2 --fps 24
   rushes texture encode pattern:3840x2160@60 test.ktx2 --frames 100
   rushes texture encode film.rgb film.ktx2 --size 1920x1080")]
@@ -90,6 +102,8 @@ pub(crate) struct EncodeArgs {
     /// Format to encode to; by default chosen for OUT: bc1 in .ktx2 and .raw
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) quality: QualityArgs,
     /// Decode every frame again and report its difference from the input, in decibels
     #[arg(long)]
     pub(crate) psnr: bool,
@@ -196,9 +210,13 @@ pub(crate) struct ServeArgs {
     /// Format to encode to for clients that request no other; by default the source's
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) quality: QualityArgs,
     /// Encode on the graphics processor, to bc1, ycocg-bc3, etc1, etc2 or astc-4x4, and send the
     /// first rows while it encodes the others (over UDP and RTP if that takes less than half the
-    /// time between frames, and less than 25 ms). Clients cannot request other formats then
+    /// time between frames, and less than 25 ms). Clients cannot request other formats then. It has
+    /// one quality, fast; its astc-4x4 is coarse: a file that an ASTC encoder made, which is sent as it
+    /// is, looks better
     #[cfg_attr(not(feature = "window"), doc = "(not in this build: cargo's feature `window`)")]
     #[arg(long, requires = "format")]
     pub(crate) gpu: bool,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::thread::available_parallelism;
 
-use rushes::texture::{Colour, ColourHint, Decoder, Encoder, Format, Layout};
+use rushes::texture::{Colour, ColourHint, Decoder, Encoder, Format, Layout, Quality};
 
 /// Returns the layout of files of `format`: YUV that is made of another format has the matrix that other
 /// programs assume for its height.
@@ -77,6 +77,20 @@ impl Converter {
         let worth = u64::from(input.width()) * u64::from(input.height()) / PIXELS_MIN;
         let threads = (worth as usize).clamp(1, processors.min(THREADS_MAX));
         Ok(Self { input, output, way, stripe, threads: vec![Vec::new(); threads] })
+    }
+
+    /// Selects how near to the frames blocks are.
+    pub(crate) fn with_quality(self, quality: Quality) -> Self {
+        let way = match self.way {
+            Way::Encode(encoder) => Way::Encode(encoder.with_quality(quality)),
+            Way::Both(both) => {
+                let Both { decoder, encoders } = *both;
+                let encoders = encoders.map(|encoder| encoder.with_quality(quality));
+                Way::Both(Box::new(Both { decoder, encoders }))
+            }
+            way @ (Way::Copy | Way::Decode(_)) => way,
+        };
+        Self { way, ..self }
     }
 
     pub(crate) fn input(&self) -> &Layout {
@@ -343,6 +357,22 @@ mod tests {
         let mut same = Converter::between(file, file).unwrap();
         same.convert(&frame, &mut out).unwrap();
         assert_eq!(out, frame);
+    }
+
+    #[test]
+    fn the_quality_changes_blocks_that_are_made_of_pictures_and_of_blocks() {
+        for from in [Format::Rgb24, Format::Bc3] {
+            let layout = Layout::new(from, 8, 4).unwrap();
+            let frame: Vec<u8> = (0..layout.bytes()).map(|at| (at * at * 7 % 251) as u8).collect();
+            let [fast, high] = Quality::ALL.map(|quality| {
+                let converter = Converter::new(layout, Format::Bc1).unwrap();
+                let mut converter = converter.with_quality(quality);
+                let mut out = vec![0; converter.output().bytes()];
+                converter.convert(&frame, &mut out).unwrap();
+                out
+            });
+            assert_ne!(fast, high, "{from}");
+        }
     }
 
     #[test]

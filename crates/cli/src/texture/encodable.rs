@@ -1,6 +1,6 @@
 //! Checks for formats that cannot be encoded at all, or only by the graphics processor.
 
-use rushes::texture::{Encoder, Format};
+use rushes::texture::{Encoder, Format, Quality};
 
 use crate::Usage;
 
@@ -56,9 +56,75 @@ pub(super) fn check_file(source: Format, format: Format) -> Result<(), Usage> {
     }))
 }
 
+fn stay(quality: Quality, format: Format) -> Usage {
+    let text = format!("--quality {quality} has no effect: the frames are {format} and stay so");
+    Usage(text)
+}
+
+/// Checks that a quality other than the default can have an effect on what `serve` makes of `source`: a client
+/// may request each format that can be made.
+///
+/// # Errors
+/// [`Usage`], with the reason.
+pub(super) fn check_server_quality(quality: Quality, source: Format) -> Result<(), Usage> {
+    let is_encoded = source != Format::Bc1 && Encoder::supports(source, Format::Bc1);
+    if quality == Quality::default() || is_encoded { Ok(()) } else { Err(stay(quality, source)) }
+}
+
+/// Checks that a quality other than the default can have an effect on what `encode` makes of `source`.
+///
+/// # Errors
+/// [`Usage`], with the formats that have it.
+pub(super) fn check_quality(quality: Quality, source: Format, format: Format) -> Result<(), Usage> {
+    let is_made = matches!(format, Format::Bc1 | Format::Bc3 | Format::YCoCgBc3);
+    if quality == Quality::default() || is_made && source != format {
+        return Ok(());
+    }
+    if source == format {
+        return Err(stay(quality, format));
+    }
+    Err(Usage(format!(
+        "--quality {quality} has no effect on {format}. Try: --format bc1, --format bc3, --format \
+         ycocg-bc3"
+    )))
+}
+
+/// Checks that the graphics processor has the quality, if it encodes.
+///
+/// # Errors
+/// [`Usage`], with what to leave out.
+pub(super) fn check_gpu(quality: Quality, is_used: bool) -> Result<(), Usage> {
+    if !is_used || quality == Quality::default() {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "the graphics processor has no quality {quality}: leave out --gpu, and the processor \
+         encodes, or leave out --quality"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quality_without_effect_is_refused() {
+        assert!(check_quality(Quality::High, Format::Rgb24, Format::Bc1).is_ok());
+        assert!(check_quality(Quality::Fast, Format::Rgb24, Format::Yuv420).is_ok());
+        let Usage(text) = check_quality(Quality::High, Format::Rgb24, Format::Yuv420).unwrap_err();
+        assert!(text.contains("yuv420") && text.contains("--format bc1"), "{text}");
+        let Usage(text) = check_quality(Quality::High, Format::Bc1, Format::Bc1).unwrap_err();
+        assert!(text.contains("stay so"), "{text}");
+        assert!(check_server_quality(Quality::High, Format::Yuv420).is_ok());
+        for blocks in [Format::Bc1, Format::YCoCgBc3, Format::Astc4x4] {
+            let Usage(text) = check_server_quality(Quality::High, blocks).unwrap_err();
+            assert!(text.contains(blocks.name()), "{text}");
+            assert!(check_server_quality(Quality::Fast, blocks).is_ok());
+        }
+        assert!(check_gpu(Quality::High, false).is_ok() && check_gpu(Quality::Fast, true).is_ok());
+        let Usage(text) = check_gpu(Quality::High, true).unwrap_err();
+        assert!(text.contains("--gpu") && text.contains("--quality"), "{text}");
+    }
 
     #[test]
     fn what_only_the_graphics_processor_encodes_names_its_option() {

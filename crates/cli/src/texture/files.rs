@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rushes::texture::source::{PatternSpec, Source};
-use rushes::texture::{Format, Layout, metric};
+use rushes::texture::{Format, Layout, Quality, metric};
 use serde_json::{Value, json};
 
 use super::args::{DecodeArgs, EncodeArgs, FileArgs};
@@ -21,12 +21,12 @@ use crate::{Outcome, Usage, report};
 pub(crate) fn encode(args: &EncodeArgs) -> anyhow::Result<Outcome> {
     let kind = Kind::of(&args.files.output)?;
     let choose = |input: Format| args.format.unwrap_or_else(|| kind.encoded(input));
-    convert(&args.files, choose, args.psnr)
+    convert(&args.files, choose, args.quality.quality, args.psnr)
 }
 
 pub(crate) fn decode(args: &DecodeArgs) -> anyhow::Result<Outcome> {
     let kind = Kind::of(&args.files.output)?;
-    convert(&args.files, |input| kind.picture(input), false)
+    convert(&args.files, |input| kind.picture(input), Quality::default(), false)
 }
 
 /// The results of a conversion.
@@ -53,6 +53,7 @@ fn check_pipe(args: &FileArgs) -> anyhow::Result<()> {
 fn convert(
     args: &FileArgs,
     choose: impl FnOnce(Format) -> Format,
+    quality: Quality,
     psnr: bool,
 ) -> anyhow::Result<Outcome> {
     check_pipe(args)?;
@@ -67,7 +68,9 @@ fn convert(
     }
     let format = choose(input.format());
     encodable::check_file(input.format(), format)?;
-    let mut output = Output::create(&args.output, input, format, source.rate())?;
+    encodable::check_quality(quality, input.format(), format)?;
+    let output = Output::create(&args.output, input, format, source.rate())?;
+    let mut output = output.with_quality(quality);
     let mut done = Done::default();
     if psnr {
         done.meter = Some(PsnrMeter::new(&input, output.layout())?);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rushes::texture::file::{FileError, FrameWriter, PngWriter, Y4mWriter};
-use rushes::texture::{Format, Layout, Rate, file};
+use rushes::texture::{Format, Layout, Quality, Rate, file};
 
 use super::convert::Converter;
 use super::kind::Kind;
@@ -56,6 +56,12 @@ impl Output {
         let writer = writer.with_context(name)?;
         let frame = vec![0; converter.output().bytes()];
         Ok(Self { path: path.to_owned(), writer, converter, frame, frames: 0 })
+    }
+
+    /// Selects how near to the frames blocks are, until [`change`](Self::change).
+    pub(crate) fn with_quality(mut self, quality: Quality) -> Self {
+        self.converter = self.converter.with_quality(quality);
+        self
     }
 
     /// Returns the layout of frames in the file.

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     let interrupt = Interrupt::install()?;
     let options = options(args)?;
     check_pipe(args)?;
+    encodable::check_gpu(args.quality.quality, args.gpu)?;
     let is_paced = options.timing != Timing::FlatOut;
     if source::is_pipe(&args.source) && !args.report.quiet {
         eprintln!("waiting for the first frame of {}", source::name(&args.source));
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         }
     } else {
         encodable::check_server(played.layout().format(), args.format)?;
+        encodable::check_server_quality(args.quality.quality, played.layout().format())?;
     }
     if let Some(bound) = args.preload {
         let (loaded, frames) = played.preload(bound)?;
@@ -108,6 +110,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     let (delivery, mut options) = (&args.delivery, ServerOptions::default());
     options.security = delivery.security.security(delivery.transport)?;
     options.format = args.format;
+    options.quality = args.quality.quality;
     options.transport =
         delivery.security.transport(delivery.transport).unwrap_or(options.transport);
     options.units = delivery.units.map_or(options.units, usize::from);

@@ -32,6 +32,41 @@ fn a_film_encoded_and_decoded_is_much_like_it_was() {
 }
 
 #[test]
+fn the_quality_high_is_nearer_to_the_film_and_refused_where_it_has_no_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (format, gain) in [("bc1", 1.0), ("bc3", 1.0), ("ycocg-bc3", 0.3)] {
+        let encoded = |quality: &str| {
+            let file = name(&format!("{quality}.ktx2"));
+            let encode = ["encode", PATTERN, &file, "--frames", "2", "--format", format, "-f"];
+            let rest = ["--psnr", "--json", "--quality", quality];
+            let report = json(&must(&[&encode[..], &rest].concat()));
+            (report["psnr"]["decibels"].as_f64().unwrap(), std::fs::read(file).unwrap())
+        };
+        let (fast, high) = (encoded("fast"), encoded("high"));
+        assert!(high.0 >= fast.0 + gain, "{format}: {} against {}", high.0, fast.0);
+        assert_eq!(high.1.len(), fast.1.len());
+        let default = ["encode", PATTERN, &name("default.ktx2"), "--frames", "2", "-f"];
+        must(&[&default[..], &["--format", format]].concat());
+        assert!(std::fs::read(name("default.ktx2")).unwrap() == fast.1, "{format}");
+    }
+    for (output, rest, words) in [
+        ("a.y4m", &["--quality", "high"][..], "has no effect on yuv420"),
+        ("a.rgb", &["--quality", "high"], "the frames are rgb24 and stay so"),
+        ("a.ktx2", &["--quality", "best"], "the quality is fast or high"),
+    ] {
+        let encode = ["encode", PATTERN, &name(output), "--frames", "2"];
+        let refused = texture(&[&encode[..], rest].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+    }
+    let serve = ["serve", PATTERN, "--listen", "0", "--format", "bc1", "--gpu"];
+    let refused = texture(&[&serve[..], &["--quality", "high"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("leave out --gpu"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn images_and_octets_without_a_header_lead_back_to_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

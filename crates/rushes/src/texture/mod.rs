@@ -58,8 +58,8 @@ pub use rushes_delivery::control::{
 };
 pub use rushes_texture::{
     Colour, ColourHint, ColourRange, Decoder, Encoder, Factors, Format, InstructionSet, Layout,
-    Matrix, Primaries, Quality, Rate, Siting, Tiling, Transfer, did_you_mean, file, metric,
-    nearest, source,
+    Matrix, Primaries, Quality, Rate, Siting, Tiling, Transfer, UnknownQuality, did_you_mean, file,
+    metric, nearest, source,
 };
 pub use server::{Adaptation, Fec, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
 pub use shape::TextureShape;

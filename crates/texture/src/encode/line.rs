@@ -29,6 +29,20 @@ impl Line {
     }
 }
 
+/// Returns sixteen indices, of which the first is the lowest.
+pub(super) fn bits(indices: [u32; 16]) -> u32 {
+    indices.into_iter().rev().fold(0, |bits, index| bits << 2 | index)
+}
+
+/// Returns a block whose first colour is not the lesser: such blocks have only three.
+pub(super) fn ordered([first, second]: [u16; 2], indices: u32) -> [u8; 8] {
+    if first < second {
+        block(second, first, indices ^ 0x5555_5555)
+    } else {
+        block(first, second, indices)
+    }
+}
+
 /// Returns a block of two packed colours and sixteen indices.
 pub(super) fn block(first: u16, second: u16, indices: u32) -> [u8; 8] {
     (u64::from(first) | u64::from(second) << 16 | u64::from(indices) << 32).to_le_bytes()

@@ -2,7 +2,7 @@
 
 use rushes_delivery::control::{Abilities, FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
-use rushes_texture::{Colour, Encoder, Format, Layout};
+use rushes_texture::{Colour, Encoder, Format, Layout, Quality};
 
 use super::super::rtp;
 use super::super::shape::TextureShape;
@@ -57,7 +57,9 @@ pub(super) fn choose(
         return Err((Reason::PacketSize, text));
     }
     let has_colour = wishes.abilities.contains(Abilities::COLOUR);
-    let encoded = |is_packed| encode(source, (format, has_colour), (units, payload), is_packed);
+    let quality = options.quality;
+    let encoded =
+        |is_packed| encode(source, (format, has_colour), quality, (units, payload), is_packed);
     let mut encoding = encoded(false)?;
     let is_recovered = options.recovery
         && transport == Transport::Udp
@@ -96,6 +98,7 @@ pub(super) fn choose(
 pub(super) fn encode(
     source: &Layout,
     (format, has_colour): (Format, bool),
+    quality: Quality,
     (units, payload): (usize, usize),
     is_packed: bool,
 ) -> Result<Encoding, Refusal> {
@@ -108,7 +111,9 @@ pub(super) fn encode(
     let shape = TextureShape::choose_for(layout, units, payload);
     let shape = shape.and_then(|shape| if is_packed { shape.packed() } else { Ok(shape) });
     let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
-    Encoding::new(*source, shape).map_err(|error| (Reason::Format, error.to_string()))
+    let encoding = Encoding::new(*source, shape);
+    let encoding = encoding.map_err(|error| (Reason::Format, error.to_string()))?;
+    Ok(encoding.with_quality(quality))
 }
 
 fn choose_format(
@@ -212,16 +217,19 @@ mod tests {
 
     use super::*;
 
+    fn fast(source: &Layout, format: (Format, bool)) -> Result<Encoding, Refusal> {
+        encode(source, format, Quality::Fast, (1, 1_000), false)
+    }
+
     #[test]
     fn an_old_client_gets_the_colours_that_it_takes_yuv_for() {
         let colour =
             Colour { matrix: Matrix::Bt601, range: ColourRange::Full, ..Colour::default() };
         let source = Layout::new(Format::Yuv420, 64, 64).unwrap().with_colour(colour);
-        let encoding =
-            |has_colour| match encode(&source, (Format::Yuv420, has_colour), (1, 1_000), false) {
-                Ok(encoding) => encoding,
-                Err((_, text)) => panic!("{text}"),
-            };
+        let encoding = |has_colour| match fast(&source, (Format::Yuv420, has_colour)) {
+            Ok(encoding) => encoding,
+            Err((_, text)) => panic!("{text}"),
+        };
         let (old, new) = (encoding(false), encoding(true));
         assert_eq!(old.shape().layout().colour(), Colour::default());
         assert!(!old.passes_through(), "the pictures are converted");
@@ -235,7 +243,7 @@ mod tests {
         let (transfer, primaries) = (Transfer::Pq, Primaries::Bt2020);
         let colour = Colour { transfer, primaries, ..Colour::default() };
         let source = Layout::new(Format::Bc1, 64, 64).unwrap().with_colour(colour);
-        let Ok(encoding) = encode(&source, (Format::Bc1, false), (1, 1_000), false) else {
+        let Ok(encoding) = fast(&source, (Format::Bc1, false)) else {
             panic!("blocks can be sent as they are");
         };
         assert!(encoding.passes_through());

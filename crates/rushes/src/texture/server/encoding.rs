@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rushes_delivery::Stripe;
 use rushes_texture::source::GrowingFrame;
-use rushes_texture::{CodecError, Encoder, Frame, Layout};
+use rushes_texture::{CodecError, Encoder, Frame, Layout, Quality};
 
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
@@ -71,6 +71,11 @@ impl Encoding {
     pub(super) fn new(input: Layout, shape: TextureShape) -> Result<Self, TextureError> {
         let encoder = Encoder::between(input, *shape.layout())?;
         Ok(Self { passes_through: input == *shape.layout(), encoder, shape })
+    }
+
+    /// Selects how near to the pictures blocks are.
+    pub(super) fn with_quality(self, quality: Quality) -> Self {
+        Self { encoder: self.encoder.with_quality(quality), ..self }
     }
 
     pub(super) fn shape(&self) -> &TextureShape {

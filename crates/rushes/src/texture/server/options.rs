@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rushes_delivery::control::Transport;
 use rushes_net::{SocketOptions, TcpOptions};
-use rushes_texture::Format;
+use rushes_texture::{Format, Quality};
 
 use super::fec::Fec;
 use super::feed::Timing;
@@ -18,6 +18,12 @@ use crate::pace::{Burst, Pacing};
 pub struct ServerOptions {
     /// The format of frames for clients that do not request one; by default the source's own.
     pub format: Option<Format>,
+    /// How near to the pictures the blocks of BC1, BC3 and YCoCg-BC3 are, for all clients;
+    /// [`Quality::Fast`] by default.
+    ///
+    /// Pictures that already are in the format of the frames are sent as they are in either quality, those of a
+    /// graphics processor among them.
+    pub quality: Quality,
     /// The transport of units for clients that do not request one; UDP by default.
     pub transport: Transport,
     /// Units of a frame for clients that do not request a number, 1 to 64.
@@ -105,6 +111,7 @@ impl Default for ServerOptions {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             format: None,
+            quality: Quality::default(),
             transport: Transport::Udp,
             units: processors.clamp(1, 8),
             payload: 0,

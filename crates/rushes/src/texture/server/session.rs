@@ -237,7 +237,8 @@ impl Session {
         let format_and_colour = (format, abilities.contains(Abilities::COLOUR));
         let with = (units, self.offer.payload as usize);
         let is_packed = abilities.contains(Abilities::PACKING);
-        let encoding = choose::encode(&inner.layout, format_and_colour, with, is_packed);
+        let quality = inner.options.quality;
+        let encoding = choose::encode(&inner.layout, format_and_colour, quality, with, is_packed);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {

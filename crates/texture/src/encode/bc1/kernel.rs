@@ -12,7 +12,7 @@ macro_rules! kernel {
             /// The place of the line's middle.
             middle: Vector,
             /// In the upper 16 bits, a third of the line's length.
-            third: Vector,
+            pub(in crate::encode) third: Vector,
             /// In the greater end's place, what is changed of four indices.
             exchanged: Vector,
         }
@@ -30,13 +30,20 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn blocks([left, right]: [[Vector; 4]; 2]) -> Vector {
-            const N: u8 = ZERO_LANE;
             let ends = ends(&left, &right);
-            let indices = packus_epi32(left_indices(&left, &ends), right_indices(&right, &ends));
+            joined(ends.colours, left_indices(&left, &ends), right_indices(&right, &ends))
+        }
+
+        /// Joins colours and indices to blocks of eight bytes.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn joined(colours: Vector, left: Vector, right: Vector) -> Vector {
+            const N: u8 = ZERO_LANE;
+            let indices = packus_epi32(left, right);
             let order = lanes([N, N, N, N, 0, 2, 4, 6, N, N, N, N, 8, 10, 12, 14]);
             let indices = shuffle_epi8(indices, order);
             let order = lanes([4, 5, 0, 1, N, N, N, N, 12, 13, 8, 9, N, N, N, N]);
-            halves_apart(or(shuffle_epi8(ends.colours, order), indices))
+            halves_apart(or(shuffle_epi8(colours, order), indices))
         }
 
         /// Finds the corners of the bounding boxes of two vectors' colours, and the lines between
@@ -52,8 +59,13 @@ macro_rules! kernel {
             let inset = add_epi8(eighth, and(srli_epi16::<6>(range), set1_epi8(0x03)));
             let ends = add_epi8(ends, avg_epu8(inset, set1_epi8(0)));
             let ends = xor(ends, greater());
-            let ends = xor(ends, and(xor(ends, swap(ends)), falls));
+            line(xor(ends, and(xor(ends, swap(ends)), falls)))
+        }
 
+        /// Finds the lines between ends with a byte for each channel.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn line(ends: Vector) -> Ends {
             let red_blue = and(ends, set1_epi32(0x00ff_00ff));
             let red_blue = mullo_epi16(red_blue, set1_epi16(249));
             let red_blue = srli_epi16::<11>(add_epi16(red_blue, set1_epi16(1014)));
@@ -132,7 +144,7 @@ macro_rules! kernel {
         /// Puts the greater colour first: blocks whose first colour is the lesser have only three.
         #[inline]
         #[target_feature(enable = $features)]
-        fn in_order(colours: Vector) -> [Vector; 2] {
+        pub(in crate::encode) fn in_order(colours: Vector) -> [Vector; 2] {
             let others = swap(colours);
             let exchanged = and(cmpgt_epi32(others, colours), set1_epi32(0x55));
             let greatest = and(max_epu16(colours, others), greater());
@@ -153,35 +165,46 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn left_indices(rows: &[Vector; 4], ends: &Ends) -> Vector {
+            let exchanged = shuffle_epi32::<0b01_01_01_01>(ends.exchanged);
+            xor(indices(left_places(rows, ends), repeat(ends.third, [2, 3])), exchanged)
+        }
+
+        /// Computes the places of the left vector's pixels, relative to the line's middle.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn left_places(rows: &[Vector; 4], ends: &Ends) -> [Vector; 2] {
             let weights = shuffle_epi32::<0b00_00_00_00>(ends.weights);
             let middle = shuffle_epi32::<0b00_00_00_00>(ends.middle);
-            let third = repeat(ends.third, [2, 3]);
-            let exchanged = shuffle_epi32::<0b01_01_01_01>(ends.exchanged);
-            xor(row_indices(rows, weights, middle, third), exchanged)
+            block_places(rows, weights, middle)
         }
 
         /// Computes the indices of the right vector's pixels.
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn right_indices(rows: &[Vector; 4], ends: &Ends) -> Vector {
+            let exchanged = shuffle_epi32::<0b11_11_11_11>(ends.exchanged);
+            xor(indices(right_places(rows, ends), repeat(ends.third, [10, 11])), exchanged)
+        }
+
+        /// Computes the places of the right vector's pixels, relative to the line's middle.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn right_places(rows: &[Vector; 4], ends: &Ends) -> [Vector; 2] {
             let weights = shuffle_epi32::<0b10_10_10_10>(ends.weights);
             let middle = shuffle_epi32::<0b10_10_10_10>(ends.middle);
-            let third = repeat(ends.third, [10, 11]);
-            let exchanged = shuffle_epi32::<0b11_11_11_11>(ends.exchanged);
-            xor(row_indices(rows, weights, middle, third), exchanged)
+            block_places(rows, weights, middle)
         }
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn row_indices(
+        fn block_places(
             &[a, b, c, d]: &[Vector; 4],
             weights: Vector,
             middle: Vector,
-            third: Vector,
-        ) -> Vector {
+        ) -> [Vector; 2] {
             let upper = packs_epi32(places(a, weights, middle), places(b, weights, middle));
             let lower = packs_epi32(places(c, weights, middle), places(d, weights, middle));
-            indices([upper, lower], third)
+            [upper, lower]
         }
 
         /// Computes the places of four pixels on the line, relative to its middle.

@@ -14,7 +14,7 @@ mod kernel;
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
-mod portable;
+pub(super) mod portable;
 
 pub(super) use portable::block;
 

@@ -14,34 +14,41 @@ pub(super) fn encode(strip: Strip<'_>, out: &mut [u8]) {
 
 /// Encodes one block.
 pub(in crate::encode) fn block(pixels: &Pixels) -> [u8; 8] {
-    let falls = falling(pixels);
-    let pixels = pixels.map(|[red, green, blue, _]| [red ^ falls[0], green, blue ^ falls[1]]);
-    let (low, high) = corners(&pixels);
-    let (low, high) = (quantised(inside(low, high)), quantised(inside(high, low)));
-    let weights = weights(low, high);
-    let ends = [high, low].map(|colour| place(expanded(colour), weights));
-    let line = Line::between(ends[0], ends[1]);
-    let mut indices = 0;
-    for &colour in pixels.iter().rev() {
-        indices = (indices << 2) | line.index(place(colour, weights));
-    }
-    // The complement of a quantised channel is the quantised complement.
-    let falls = packed(quantised([falls[0], 0, falls[1]]));
-    let [first, second] = [packed(high) ^ falls, packed(low) ^ falls];
-    if first < second {
-        // Blocks whose first colour is the lesser have only three.
-        line::block(second, first, indices ^ 0x5555_5555)
-    } else {
-        line::block(first, second, indices)
-    }
+    let colours = pixels.map(|[red, green, blue, _]| [red, green, blue]);
+    let ends = ends(pixels).map(quantised);
+    line::ordered(ends.map(packed), line::bits(nearest(&colours, ends)))
 }
 
-/// Returns 255 for red, and for blue, if most pixels that have more of it have less green, or less
-/// of the other of the two: its complement rises with them.
+/// Returns opposite corners of the bounding box, moved inwards: the greater end and the lesser.
+pub(in crate::encode) fn ends(pixels: &Pixels) -> [[u8; 3]; 2] {
+    let falls = falling(pixels);
+    let (low, high) = corners(pixels);
+    let (mut high, mut low) = (inside(high, low), inside(low, high));
+    for channel in [0, 2] {
+        if falls[channel / 2] {
+            std::mem::swap(&mut high[channel], &mut low[channel]);
+        }
+    }
+    [high, low]
+}
+
+/// Returns the index of the nearest of the four colours for each pixel; 0 and 1 are the ends.
+pub(in crate::encode) fn nearest(
+    pixels: &[[u8; 3]; 16],
+    [greater, lesser]: [[u16; 3]; 2],
+) -> [u32; 16] {
+    let weights = weights(lesser, greater);
+    let ends = [greater, lesser].map(|colour| place(expanded(colour), weights));
+    let line = Line::between(ends[0], ends[1]);
+    pixels.map(|colour| line.index(place(colour, weights)))
+}
+
+/// Returns whether red, and whether blue, falls: most pixels that have more of it have less green, or less
+/// of the other of the two.
 ///
 /// Of the four diagonals of the bounding box, the one is chosen on whose side of the middle the
 /// channels agree for most pixels. Every second pixel is looked at, as on a chessboard.
-fn falling(pixels: &Pixels) -> [u8; 2] {
+fn falling(pixels: &Pixels) -> [bool; 2] {
     let (low, high) = corners(pixels);
     let middle = [0, 1, 2].map(|n| low[n].midpoint(high[n]) + (low[n] ^ high[n]) % 2);
     let mut differ = [0; 3];
@@ -57,7 +64,7 @@ fn falling(pixels: &Pixels) -> [u8; 2] {
     let red = 4 * (differ[2] + differ[0]) + 1;
     // None falls unless half of the pixels of both pairs of channels are exceeded.
     let most = both.max(blue).max(red).max(4 * 8 + 3);
-    let falls = |alone: i32| if most == both || most == alone { 255 } else { 0 };
+    let falls = |alone: i32| most == both || most == alone;
     [falls(red), falls(blue)]
 }
 
@@ -82,7 +89,7 @@ fn inside(corner: [u8; 3], other: [u8; 3]) -> [u8; 3] {
     })
 }
 
-fn quantised([red, green, blue]: [u8; 3]) -> [u16; 3] {
+pub(in crate::encode) fn quantised([red, green, blue]: [u8; 3]) -> [u16; 3] {
     [rgb565::five_bits(red), rgb565::six_bits(green), rgb565::five_bits(blue)]
 }
 
@@ -90,7 +97,7 @@ fn expanded([red, green, blue]: [u16; 3]) -> [u8; 3] {
     [rgb565::from_five_bits(red), rgb565::from_six_bits(green), rgb565::from_five_bits(blue)]
 }
 
-fn packed([red, green, blue]: [u16; 3]) -> u16 {
+pub(in crate::encode) fn packed([red, green, blue]: [u16; 3]) -> u16 {
     red << 11 | green << 5 | blue
 }
 

@@ -1,37 +1,66 @@
-//! Blocks of one colour, which the colour next to an end often has exactly where no end has it.
+//! Blocks whose pixels all have one place on the line: a colour next to an end often is nearer to their mean
+//! than an end can be.
 
-/// The steps of both ends for each value of a channel; their third is nearest to it.
-type Table = [[u8; 2]; 256];
+use crate::encode::line;
+
+/// For each value of a channel the steps of both ends, in the places that they have in a block. The colour next to
+/// the first end, at its third of the line, is nearest to the value.
+type Table = [u32; 256];
 
 /// How many steps from the value an end may be.
 const REACH: u8 = 4;
 
-static FIVE_BITS: Table = table(31);
-static SIX_BITS: Table = table(63);
+static HIGH: Table = table(31, 11);
+static MIDDLE: Table = table(63, 5);
+static LOW: Table = table(31, 0);
 
-/// Replaces the last eight bytes of the block of a lane by the nearest one, if it has one colour.
-#[inline]
-pub(super) fn replace<const LANES: usize, const SIZE: usize>(
-    pixels: &[[[u8; 4]; LANES]; 16],
-    lane: usize,
-    out: &mut [u8; SIZE],
-) {
-    let [red, green, blue, _] = pixels[0][lane];
-    if pixels.iter().any(|pixel| pixel[lane][..3] != [red, green, blue]) {
-        return;
-    }
-    let [red, blue] = [red, blue].map(|value| FIVE_BITS[usize::from(value)]);
-    let green = SIX_BITS[usize::from(green)];
-    let end = |n: usize| u32::from(red[n]) << 11 | u32::from(green[n]) << 5 | u32::from(blue[n]);
-    if let Some(out) = out.last_chunk_mut() {
-        *out = super::ordered([end(0), end(1)], 0xaaaa_aaaa);
-    }
+/// Returns the block of the mean colour, from sums of red, green and blue over sixteen pixels.
+pub(super) fn colour_of(totals: [i32; 3]) -> [u8; 8] {
+    let [red, green, blue] =
+        totals.map(|total| usize::from(((total + 8) >> 4).cast_unsigned() as u8));
+    block(HIGH[red] | MIDDLE[green] | LOW[blue])
 }
 
-/// Returns the table for values of up to `greatest`, 31 or 63.
+/// Returns the block of the mean chroma, from sums of Co and Cg over sixteen pixels and its scale: 1, 2 or 4.
+pub(super) fn chroma_of(totals: [i32; 2], scale: i32) -> [u8; 8] {
+    let mean = |total: i32| (((total - 128 * 16) * scale + 8) >> 4) + 128;
+    let [orange, green] =
+        totals.map(|total| usize::from(mean(total).clamp(0, 255).cast_unsigned() as u8));
+    let blue = (scale - 1).cast_unsigned();
+    block(HIGH[orange] | MIDDLE[green] | blue | blue << 16)
+}
+
+/// Returns the block of the mean colour, from a lane of the vector code.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn colour(totals: [u8; 16]) -> [u8; 8] {
+    let [red, green, blue, _] = totals_of(totals);
+    colour_of([red, green, blue])
+}
+
+/// Returns the block of the mean chroma, from a lane of the vector code; the former block has the scale.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn chroma(totals: [u8; 16], former: [u8; 8]) -> [u8; 8] {
+    let [orange, green, ..] = totals_of(totals);
+    chroma_of([orange, green], i32::from(former[0] & 31) + 1)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn totals_of(lane: [u8; 16]) -> [i32; 4] {
+    let mut totals = [0; 4];
+    for (total, octets) in totals.iter_mut().zip(lane.as_chunks().0) {
+        *total = i32::from_le_bytes(*octets);
+    }
+    totals
+}
+
+fn block(ends: u32) -> [u8; 8] {
+    line::ordered([ends as u16, (ends >> 16) as u16], 0xaaaa_aaaa)
+}
+
+/// Returns the table of a channel of up to `greatest` steps, 31 or 63, `shift` bits from the end.
 #[allow(clippy::cast_possible_wrap, reason = "values are below 256")]
-const fn table(greatest: u8) -> Table {
-    let mut table = [[0; 2]; 256];
+const fn table(greatest: u8, shift: u32) -> Table {
+    let mut table = [0; 256];
     let mut value = 0;
     while value < 256 {
         let near = (value * greatest as usize / 255) as u8;
@@ -45,7 +74,7 @@ const fn table(greatest: u8) -> Table {
                 let badness = (third - value as i32).abs() * 256 + spread;
                 if badness < best {
                     best = badness;
-                    table[value] = [first, second];
+                    table[value] = (first as u32 | (second as u32) << 16) << shift;
                 }
                 second += 1;
             }

@@ -1,377 +1,301 @@
-//! Refined lines with vectors of any length: one block in each element, in the same order of
-//! operations.
+//! Refined lines with vectors of any length, in the same arithmetic as `portable`.
 
 /// Defines the encoders for the vectors whose operations are in scope.
 macro_rules! kernel {
-    ($(#[$features:meta])*) => {
-        /// The two ends of a line in steps of 5, 6 and 5 bits.
-        #[derive(Clone, Copy)]
-        struct Ends<const C: usize> {
-            first: [Floats; C],
-            second: [Floats; C],
+    ($features:literal) => {
+        /// The pixels of a vector's blocks, in the order of sums.
+        struct Pixels {
+            /// A row in each lane: four bytes for each channel, then four ones.
+            rows: [Vector; 4],
+            /// The sum of each channel, and the number of pixels, with 32 bits each.
+            totals: Vector,
         }
 
-        /// Sums over a block's pixels, with each pixel's place on the line, from 0 to 3.
-        struct Sums<const C: usize> {
-            /// Of the places, and of their squares.
-            places: Floats,
-            squares: Floats,
-            /// Of the channels, each pixel as many times as its place says.
-            weighted: [Floats; C],
+        /// What the ends of least error are computed from, for one vector's blocks.
+        struct Sums {
+            /// The sum of each channel, each pixel as many times as its place says, and of the places, with 32 bits
+            /// each.
+            weighted: Vector,
+            /// The sum of the squares of the places, four times.
+            squares: Vector,
         }
 
-        /// Encodes a strip of whole blocks as BC1, in the last eight of each `SIZE` bytes.
-        $(#[$features])*
-        pub(crate) fn colours<const SIZE: usize>(strip: Strip<'_>, out: &mut [u8]) {
-            for (at, out) in out.as_chunks_mut::<SIZE>().0.chunks_mut(LANES).enumerate() {
-                let octets = gathered(strip, at * LANES, out.len());
-                let pixels = channels(&octets);
-                let bounds = bounds(&pixels);
-                let falls = falling(&pixels, &bounds);
-                let ends = refined(&pixels, started(&bounds, falls));
-                write(&pixels, &ends, splat(0.0), out);
-                for (lane, out) in out.iter_mut().enumerate() {
-                    flat::replace(&octets, lane, out);
+        /// The ends of two vectors' blocks, with a number for each channel.
+        struct Solution {
+            /// The lesser end and the greater one, of left and right.
+            ends: [[Floats; 2]; 2],
+            /// A mask of the blocks whose pixels all have the same place, with 64 bits for each.
+            flat: Vector,
+        }
+
+        /// Encodes whole pairs of vectors as BC1, in the last eight of each `SIZE` bytes.
+        #[target_feature(enable = $features)]
+        pub(crate) fn encode<const SIZE: usize>(strip: Strip<'_>, out: &mut [u8]) {
+            let [a, b, c, d] = strip.map(|row| row.as_chunks().0);
+            let out = out.as_chunks_mut::<SIZE>().0.chunks_exact_mut(WIDTH / 8);
+            for ((((a, b), c), d), out) in a.iter().zip(b).zip(c).zip(d).zip(out) {
+                encode_pair(rows([a, b, c, d]), out);
+            }
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn encode_pair<const SIZE: usize>([left, right]: [[Vector; 4]; 2], out: &mut [[u8; SIZE]]) {
+            let pixels = [by_channel(&left), by_channel(&right)];
+            let mut ends = colours::ends(&left, &right);
+            let mut flat = set1_epi8(0);
+            for _ in 0..TURNS {
+                let left = colours::left_places(&left, &ends);
+                let right = colours::right_places(&right, &ends);
+                let thirds = [repeat(ends.third, [2, 3]), repeat(ends.third, [10, 11])];
+                let sums = [
+                    sums(&pixels[0], nearest(left, thirds[0])),
+                    sums(&pixels[1], nearest(right, thirds[1])),
+                ];
+                let solution = solved(&pixels, &sums);
+                flat = or(flat, solution.flat);
+                if is_all(flat) {
+                    break;
                 }
+                let [left, right] = solution.ends;
+                let left = packs_epi32(rounded(left[0]), rounded(left[1]));
+                let right = packs_epi32(rounded(right[0]), rounded(right[1]));
+                ends = colours::line(packus_epi16(left, right));
             }
+            let (left, right) =
+                (colours::left_indices(&left, &ends), colours::right_indices(&right, &ends));
+            write(colours::joined(ends.colours, left, right), out);
+            write_flat(flat, &pixels, out, |totals, _| flat::colour(totals));
         }
 
-        /// Replaces the chroma of scaled YCoCg in BC3.
-        $(#[$features])*
-        pub(crate) fn chroma(strip: Strip<'_>, out: &mut [u8]) {
-            for (at, out) in out.as_chunks_mut::<16>().0.chunks_mut(LANES).enumerate() {
-                let octets = gathered(strip, at * LANES, out.len());
-                let [red, green, blue] = channels(&octets);
-                let mut pixels = [[splat(0.0); 16]; 2];
-                for n in 0..16 {
-                    let mean = truncated(mul(add(red[n], blue[n]), splat(0.5)));
-                    pixels[0][n] = half(sub(red[n], blue[n]));
-                    pixels[1][n] = half(sub(green[n], mean));
-                }
-                let scale = scale(&bounds(&pixels));
-                for value in pixels.as_flattened_mut() {
-                    *value = add(mul(*value, scale), splat(128.0));
-                }
-                let bounds = bounds(&pixels);
-                let together = covariance(&pixels, &bounds, [0, 1]);
-                let falls = [above(splat(0.0), together), splat(0.0)];
-                let ends = refined(&pixels, started(&bounds, falls));
-                // 0, 1 and 3 for scales of 1, 2 and 4.
-                write(&pixels, &ends, sub(scale, splat(1.0)), out);
+        /// Replaces the chroma of scaled YCoCg in BC3, of whole pairs of vectors.
+        #[target_feature(enable = $features)]
+        pub(crate) fn encode_chroma(strip: Strip<'_>, out: &mut [u8]) {
+            let [a, b, c, d] = strip.map(|row| row.as_chunks().0);
+            let out = out.as_chunks_mut::<16>().0.chunks_exact_mut(WIDTH / 8);
+            for ((((a, b), c), d), out) in a.iter().zip(b).zip(c).zip(d).zip(out) {
+                let [left, right] = rows([a, b, c, d]);
+                encode_chroma_pair(&chroma::channels(&left), &chroma::channels(&right), out);
             }
         }
 
         #[inline]
-        $(#[$features])*
-        fn channels(pixels: &[[[u8; 4]; LANES]; 16]) -> [[Floats; 16]; 3] {
-            let mut channels = [[splat(0.0); 16]; 3];
-            for (n, pixel) in pixels.iter().enumerate() {
-                channels[0][n] = octet::<0>(pixel);
-                channels[1][n] = octet::<8>(pixel);
-                channels[2][n] = octet::<16>(pixel);
-            }
-            channels
-        }
-
-        /// Returns the least and the greatest value of each channel.
-        #[inline]
-        $(#[$features])*
-        fn bounds<const C: usize>(pixels: &[[Floats; 16]; C]) -> [[Floats; 2]; C] {
-            let mut bounds = [[splat(0.0); 2]; C];
-            for (ends, channel) in bounds.iter_mut().zip(pixels) {
-                *ends = [channel[0]; 2];
-                for &value in &channel[1..] {
-                    *ends = [min(ends[0], value), max(ends[1], value)];
-                }
-            }
-            bounds
-        }
-
-        /// Returns the half of a difference of two bytes, rounded towards negative infinity.
-        #[inline]
-        $(#[$features])*
-        fn half(difference: Floats) -> Floats {
-            let positive = truncated(mul(add(difference, splat(256.0)), splat(0.5)));
-            sub(positive, splat(128.0))
-        }
-
-        /// Returns the factor by which chroma is multiplied: the greatest of 1, 2 and 4 that keeps it
-        /// within 8 bits.
-        #[inline]
-        $(#[$features])*
-        fn scale(bounds: &[[Floats; 2]; 2]) -> Floats {
-            let [[a, b], [c, d]] = *bounds;
-            let zero = splat(0.0);
-            let extent = max(max(b, d), max(sub(zero, a), sub(zero, c)));
-            let scale = choose([splat(64.0), extent], splat(2.0), splat(1.0));
-            choose([splat(32.0), extent], splat(4.0), scale)
-        }
-
-        /// Returns the covariance of two channels around the middles of their bounds.
-        #[inline]
-        $(#[$features])*
-        fn covariance<const C: usize>(
-            pixels: &[[Floats; 16]; C],
-            bounds: &[[Floats; 2]; C],
-            [a, b]: [usize; 2],
-        ) -> Floats {
-            let half = splat(0.5);
-            let across = mul(add(bounds[a][0], bounds[a][1]), half);
-            let along = mul(add(bounds[b][0], bounds[b][1]), half);
-            let mut sum = splat(0.0);
-            for n in 0..16 {
-                sum = add(sum, mul(sub(pixels[a][n], across), sub(pixels[b][n], along)));
-            }
-            sum
-        }
-
-        /// Returns 1 for red, and for blue, if it falls while the other channels rise.
-        #[inline]
-        $(#[$features])*
-        fn falling(pixels: &[[Floats; 16]; 3], bounds: &[[Floats; 2]; 3]) -> [Floats; 3] {
-            let a = covariance(pixels, bounds, [0, 1]);
-            let b = covariance(pixels, bounds, [1, 2]);
-            let c = covariance(pixels, bounds, [2, 0]);
-            // The sums are multiples of 1/4 below 2²⁰. Sixteenths decide between equal ones, which
-            // there are wherever a channel does not change.
-            let none = add(add(add(a, b), c), splat(0.1875));
-            let red = add(sub(sub(b, a), c), splat(0.0625));
-            let blue = sub(sub(a, b), c);
-            let both = add(sub(sub(c, a), b), splat(0.125));
-            [
-                above(max(red, both), max(none, blue)),
-                splat(0.0),
-                above(max(blue, both), max(none, red)),
-            ]
-        }
-
-        /// Returns opposite corners of the bounds, each moved inwards by a 16th of their distance.
-        #[inline]
-        $(#[$features])*
-        fn started<const C: usize>(bounds: &[[Floats; 2]; C], falls: [Floats; C]) -> Ends<C> {
-            let mut ends = Ends { first: falls, second: falls };
-            for n in 0..C {
-                let inset = mul(sub(bounds[n][1], bounds[n][0]), splat(0.0625));
-                let (low, high) = (add(bounds[n][0], inset), sub(bounds[n][1], inset));
-                let falls = [falls[n], splat(0.5)];
-                ends.first[n] = steps(choose(falls, low, high), n);
-                ends.second[n] = steps(choose(falls, high, low), n);
-            }
-            ends
-        }
-
-        /// Rounds a channel, limited to 8 bits, to 5 or 6 bits.
-        #[inline]
-        $(#[$features])*
-        fn steps(value: Floats, channel: usize) -> Floats {
-            let value = max(min(value, splat(255.0)), splat(0.0));
-            let scale = if channel == 1 { 63.0 / 255.0 } else { 31.0 / 255.0 };
-            truncated(add(mul(value, splat(scale)), splat(0.5)))
-        }
-
-        /// Expands channels of 5, 6 and 5 bits to 8.
-        #[inline]
-        $(#[$features])*
-        fn expanded<const C: usize>(steps: &[Floats; C]) -> [Floats; C] {
-            let mut octets = *steps;
-            for (n, value) in octets.iter_mut().enumerate() {
-                let (factor, rest) = if n == 1 { (259.0, 33.0) } else { (527.0, 23.0) };
-                let sum = add(mul(*value, splat(factor)), splat(rest));
-                *value = truncated(mul(sum, splat(1.0 / 64.0)));
-            }
-            octets
-        }
-
-        #[inline]
-        $(#[$features])*
-        fn dot<const C: usize>(a: &[Floats; C], b: &[Floats; C]) -> Floats {
-            let mut sum = mul(a[0], b[0]);
-            for n in 1..C {
-                sum = add(sum, mul(a[n], b[n]));
-            }
-            sum
-        }
-
-        /// Returns six times the direction of the line, and the three limits between its places.
-        #[inline]
-        $(#[$features])*
-        fn line<const C: usize>(ends: [&[Floats; C]; 2]) -> ([Floats; C], [Floats; 3]) {
-            let mut along = *ends[0];
-            for n in 0..C {
-                along[n] = sub(ends[0][n], ends[1][n]);
-            }
-            let length = dot(&along, &along);
-            for value in &mut along {
-                *value = mul(*value, splat(6.0));
-            }
-            let start = dot(&along, ends[1]);
-            let limits = [
-                add(start, length),
-                add(start, mul(length, splat(3.0))),
-                add(start, mul(length, splat(5.0))),
-            ];
-            (along, limits)
-        }
-
-        /// Returns, for each of the limits, 1 if the pixel is beyond it.
-        #[inline]
-        $(#[$features])*
-        fn beyond<const C: usize>(
-            pixels: &[[Floats; 16]; C],
-            at: usize,
-            (along, limits): &([Floats; C], [Floats; 3]),
-        ) -> [Floats; 3] {
-            let mut place = mul(pixels[0][at], along[0]);
-            for n in 1..C {
-                place = add(place, mul(pixels[n][at], along[n]));
-            }
-            [above(place, limits[0]), above(place, limits[1]), above(place, limits[2])]
-        }
-
-        /// Moves the ends to where least squares has them for the places of the pixels, twice, and
-        /// returns the best of the three lines.
-        #[inline]
-        $(#[$features])*
-        fn refined<const C: usize>(pixels: &[[Floats; 16]; C], ends: Ends<C>) -> Ends<C> {
-            let mut totals = [splat(0.0); C];
-            for (total, channel) in totals.iter_mut().zip(pixels) {
-                *total = channel[0];
-                for &value in &channel[1..] {
-                    *total = add(*total, value);
-                }
-            }
-            let (mut best, mut ends) = (ends, ends);
-            let mut least = splat(f32::MAX);
-            for turn in 0..=TURNS {
-                let octets = [expanded(&ends.first), expanded(&ends.second)];
-                let sums = sums(pixels, &line([&octets[0], &octets[1]]));
-                let (error, solved) = solution(&totals, &octets, &sums);
-                for n in 0..C {
-                    best.first[n] = choose([least, error], ends.first[n], best.first[n]);
-                    best.second[n] = choose([least, error], ends.second[n], best.second[n]);
-                }
-                least = min(least, error);
-                if turn < TURNS {
-                    for n in 0..C {
-                        ends.first[n] = steps(solved[0][n], n);
-                        ends.second[n] = steps(solved[1][n], n);
-                    }
-                }
-            }
-            best
-        }
-
-        #[inline]
-        $(#[$features])*
-        fn sums<const C: usize>(
-            pixels: &[[Floats; 16]; C],
-            line: &([Floats; C], [Floats; 3]),
-        ) -> Sums<C> {
-            let zero = splat(0.0);
-            let (mut counts, mut weighted) = ([zero; 3], [zero; C]);
-            for at in 0..16 {
-                let beyond = beyond(pixels, at, line);
-                for n in 0..3 {
-                    counts[n] = add(counts[n], beyond[n]);
-                }
-                let place = add(add(beyond[0], beyond[1]), beyond[2]);
-                for n in 0..C {
-                    weighted[n] = add(weighted[n], mul(place, pixels[n][at]));
-                }
-            }
-            let places = add(add(counts[0], counts[1]), counts[2]);
-            // The squares of 0 to 3 differ by 1, 3 and 5.
-            let squares = add(mul(counts[1], splat(3.0)), mul(counts[2], splat(5.0)));
-            Sums { places, squares: add(counts[0], squares), weighted }
-        }
-
-        /// Returns nine times the squared error less what all lines have in common, and the ends of
-        /// least error for the same places.
-        #[inline]
-        $(#[$features])*
-        fn solution<const C: usize>(
-            totals: &[Floats; C],
-            [first, second]: &[[Floats; C]; 2],
-            sums: &Sums<C>,
-        ) -> (Floats, [[Floats; C]; 2]) {
-            let near = sums.squares;
-            let both = sub(mul(sums.places, splat(3.0)), near);
-            let far = add(sub(splat(144.0), mul(sums.places, splat(6.0))), near);
-            let mut rest = *totals;
-            for n in 0..C {
-                rest[n] = sub(mul(totals[n], splat(3.0)), sums.weighted[n]);
-            }
-            let linear = add(dot(&sums.weighted, first), dot(&rest, second));
-            let square = add(mul(near, dot(first, first)), mul(far, dot(second, second)));
-            let square = add(square, mul(both, mul(dot(first, second), splat(2.0))));
-            let error = sub(square, mul(linear, splat(6.0)));
-
-            let determinant = sub(mul(near, far), mul(both, both));
-            let is_line = [determinant, splat(0.5)];
-            let factor = div(splat(3.0), max(determinant, splat(1.0)));
-            let (mut high, mut low) = (*first, *second);
-            let (near, far, both) = (mul(near, factor), mul(far, factor), mul(both, factor));
-            for n in 0..C {
-                let (weighted, rest) = (sums.weighted[n], rest[n]);
-                let solved = sub(mul(weighted, far), mul(rest, both));
-                high[n] = choose(is_line, solved, first[n]);
-                let solved = sub(mul(rest, near), mul(weighted, both));
-                low[n] = choose(is_line, solved, second[n]);
-            }
-            (error, [high, low])
-        }
-
-        /// Writes the last eight bytes of blocks.
-        #[inline]
-        $(#[$features])*
-        fn write<const C: usize, const SIZE: usize>(
-            pixels: &[[Floats; 16]; C],
-            ends: &Ends<C>,
-            blue: Floats,
-            out: &mut [[u8; SIZE]],
+        #[target_feature(enable = $features)]
+        fn encode_chroma_pair(
+            left: &chroma::Channels,
+            right: &chroma::Channels,
+            out: &mut [[u8; 16]],
         ) {
-            let line = line([&expanded(&ends.first), &expanded(&ends.second)]);
-            let mut halves = [splat(0.0); 2];
-            for at in (0..16).rev() {
-                let [a, b, c] = beyond(pixels, at, &line);
-                // The codes of the places 0 to 3 are 1, 3, 2 and 0.
-                let code = sub(add(splat(1.0), add(a, a)), add(b, add(c, c)));
-                let half = &mut halves[at / 8];
-                *half = add(mul(*half, splat(4.0)), code);
+            let pixels = [chroma_by_channel(left), chroma_by_channel(right)];
+            let mut ends = chroma::ends(left, right);
+            let scales = [chroma_scale(ends.scale, [0, 1]), chroma_scale(ends.scale, [8, 9])];
+            let mut flat = set1_epi8(0);
+            for _ in 0..TURNS {
+                let thirds = [repeat(ends.limits, [2, 3]), repeat(ends.limits, [10, 11])];
+                let left = nearest(chroma::left_places(left, &ends), thirds[0]);
+                let right = nearest(chroma::right_places(right, &ends), thirds[1]);
+                let sums = [sums(&pixels[0], left), sums(&pixels[1], right)];
+                let solution = solved(&pixels, &sums);
+                flat = or(flat, solution.flat);
+                if is_all(flat) {
+                    break;
+                }
+                let [left, right] = solution.ends;
+                let left = packs_epi32(scaled(left[0], scales[0]), scaled(left[1], scales[0]));
+                let right = packs_epi32(scaled(right[0], scales[1]), scaled(right[1], scales[1]));
+                let octets =
+                    min_epi16(max_epi16(even(left, right), set1_epi16(0)), set1_epi16(255));
+                ends = chroma::packed(chroma::quantised(octets), ends.scale);
             }
-            let indices = [integers(halves[0]), integers(halves[1])];
-            let colours = [packed(&ends.first, blue), packed(&ends.second, blue)];
-            for (lane, out) in out.iter_mut().enumerate() {
-                let indices = indices[0][lane] | indices[1][lane] << 16;
-                let block = ordered([colours[0][lane], colours[1][lane]], indices);
+            let [colours, exchanged] = colours::in_order(ends.colours);
+            let thirds = [repeat(ends.limits, [2, 3]), repeat(ends.limits, [10, 11])];
+            let left = indices(chroma::left_places(left, &ends), thirds[0]);
+            let right = indices(chroma::right_places(right, &ends), thirds[1]);
+            let left = xor(left, shuffle_epi32::<0b01_01_01_01>(exchanged));
+            let right = xor(right, shuffle_epi32::<0b11_11_11_11>(exchanged));
+            write(colours::joined(colours, left, right), out);
+            write_flat(flat, &pixels, out, flat::chroma);
+        }
+
+        /// Returns the scale of each block of one vector as a number.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn chroma_scale(scale: Vector, bytes: [u8; 2]) -> Floats {
+            cvtepi32_ps(and(repeat(scale, bytes), set1_epi32(0xffff)))
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn rounded(values: Floats) -> Vector {
+            cvttps_epi32(add_ps(values, set1_ps(0.5)))
+        }
+
+        /// Multiplies chroma around its middle, and rounds it.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn scaled(values: Floats, scale: Floats) -> Vector {
+            let centred = sub_ps(values, set1_ps(128.0));
+            cvttps_epi32(add_ps(mul_ps(centred, scale), set1_ps(128.5)))
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn by_channel(&[a, b, c, d]: &[Vector; 4]) -> Pixels {
+            const N: u8 = ZERO_LANE;
+            let order = lanes([0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, N, N, N, N]);
+            let ones = lanes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
+            with_totals([
+                or(shuffle_epi8(a, order), ones),
+                or(shuffle_epi8(b, order), ones),
+                or(shuffle_epi8(c, order), ones),
+                or(shuffle_epi8(d, order), ones),
+            ])
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn chroma_by_channel(channels: &chroma::Channels) -> Pixels {
+            let upper = unpacklo_epi32(channels.orange, channels.green);
+            let lower = unpackhi_epi32(channels.orange, channels.green);
+            let ones = lanes([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
+            with_totals([
+                unpacklo_epi64(upper, ones),
+                unpackhi_epi64(upper, ones),
+                unpacklo_epi64(lower, ones),
+                unpackhi_epi64(lower, ones),
+            ])
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn with_totals(rows: [Vector; 4]) -> Pixels {
+            let once = set1_epi8(1);
+            Pixels { totals: weighted(&rows, [once; 4]), rows }
+        }
+
+        /// Computes the sums of the channels, each byte as many times as that of its row in `times` says.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn weighted(rows: &[Vector; 4], times: [Vector; 4]) -> Vector {
+            let upper =
+                add_epi16(maddubs_epi16(rows[0], times[0]), maddubs_epi16(rows[1], times[1]));
+            let lower =
+                add_epi16(maddubs_epi16(rows[2], times[2]), maddubs_epi16(rows[3], times[3]));
+            madd_epi16(add_epi16(upper, lower), set1_epi16(1))
+        }
+
+        /// Computes the sums for pixels with these indices. The greater end has the place 3.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn sums(pixels: &Pixels, indices: Vector) -> Sums {
+            let table = lanes([3, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let places = shuffle_epi8(table, indices);
+            let times = [
+                shuffle_epi32::<0b00_00_00_00>(places),
+                shuffle_epi32::<0b01_01_01_01>(places),
+                shuffle_epi32::<0b10_10_10_10>(places),
+                shuffle_epi32::<0b11_11_11_11>(places),
+            ];
+            let squares = madd_epi16(maddubs_epi16(places, places), set1_epi16(1));
+            let squares = add_epi32(squares, shuffle_epi32::<0b01_00_11_10>(squares));
+            let squares = add_epi32(squares, swap(squares));
+            Sums { weighted: weighted(&pixels.rows, times), squares }
+        }
+
+        /// Computes the ends of least squared error. Products of sums are exact, below 2²⁴.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn solved(pixels: &[Pixels; 2], sums: &[Sums; 2]) -> Solution {
+            let (left, right) = (factors(&sums[0]), factors(&sums[1]));
+            let determinants = even(left[3], right[3]);
+            let flat = cmpgt_epi32(set1_epi32(1), determinants);
+            let determinants = max_ps(cvtepi32_ps(determinants), set1_ps(1.0));
+            let factors = div_ps(set1_ps(3.0), determinants);
+            let left_factor = permute_ps::<0b00_00_00_00>(factors);
+            let right_factor = permute_ps::<0b10_10_10_10>(factors);
+            let ends = [
+                solved_by(&pixels[0], &sums[0], &left, left_factor),
+                solved_by(&pixels[1], &sums[1], &right, right_factor),
+            ];
+            Solution { ends, flat }
+        }
+
+        /// Computes the sums of the products of the two ends' shares in ninths: of the greater end with itself, of
+        /// both, of the lesser one with itself; and their determinant.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn factors(sums: &Sums) -> [Vector; 4] {
+            let places = shuffle_epi32::<0b11_11_11_11>(sums.weighted);
+            let triple = add_epi32(places, add_epi32(places, places));
+            let both = sub_epi32(triple, sums.squares);
+            let lesser = sub_epi32(set1_epi32(144), add_epi32(triple, both));
+            let minus_both = slli_epi32::<16>(sub_epi32(sums.squares, triple));
+            let determinant =
+                madd_epi16(or(sums.squares, slli_epi32::<16>(both)), or(lesser, minus_both));
+            [sums.squares, both, lesser, determinant]
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn solved_by(
+            pixels: &Pixels,
+            sums: &Sums,
+            &[greater, both, lesser, _]: &[Vector; 4],
+            factor: Floats,
+        ) -> [Floats; 2] {
+            let weighted = cvtepi32_ps(sums.weighted);
+            let totals = pixels.totals;
+            let rest = sub_epi32(add_epi32(totals, add_epi32(totals, totals)), sums.weighted);
+            let rest = cvtepi32_ps(rest);
+            let (greater, both) = (cvtepi32_ps(greater), cvtepi32_ps(both));
+            let lesser = cvtepi32_ps(lesser);
+            let first = sub_ps(mul_ps(weighted, lesser), mul_ps(rest, both));
+            let second = sub_ps(mul_ps(rest, greater), mul_ps(weighted, both));
+            [mul_ps(second, factor), mul_ps(first, factor)]
+        }
+
+        /// Writes blocks of eight bytes to the ends of those of `SIZE` bytes.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn write<const SIZE: usize>(blocks: Vector, out: &mut [[u8; SIZE]]) {
+            if let Some(out) = out.as_flattened_mut().first_chunk_mut().filter(|_| SIZE == 8) {
+                store(out, blocks);
+                return;
+            }
+            let mut octets = [0; WIDTH];
+            store(&mut octets, blocks);
+            for (out, block) in out.iter_mut().zip(octets.as_chunks::<8>().0) {
                 if let Some(out) = out.last_chunk_mut() {
-                    *out = block;
+                    *out = *block;
                 }
             }
         }
 
+        /// Replaces the blocks of a mask by what `encode` makes of the sums of their channels and their former
+        /// eight bytes.
         #[inline]
-        $(#[$features])*
-        fn packed<const C: usize>(end: &[Floats; C], blue: Floats) -> [u32; LANES] {
-            let high = add(mul(end[0], splat(2048.0)), mul(end[1], splat(32.0)));
-            let low = if C == 3 { end[C - 1] } else { blue };
-            integers(add(high, low))
-        }
-
-        /// Gathers the pixels of blocks from the given one on, the last one repeated.
-        #[inline]
-        $(#[$features])*
-        fn gathered(strip: Strip<'_>, first: usize, count: usize) -> [[[u8; 4]; LANES]; 16] {
-            let mut pixels = [[[0; 4]; LANES]; 16];
-            for (row, pixels) in strip.iter().zip(pixels.as_chunks_mut::<4>().0) {
-                let blocks = row.as_chunks::<4>().0.as_chunks::<4>().0;
-                let Some(blocks) = blocks.get(first..first + count) else { continue };
-                let [a, b, c, d] = pixels;
-                for lane in 0..LANES {
-                    [a[lane], b[lane], c[lane], d[lane]] = blocks[lane.min(count - 1)];
+        #[target_feature(enable = $features)]
+        fn write_flat<const SIZE: usize>(
+            mask: Vector,
+            pixels: &[Pixels; 2],
+            out: &mut [[u8; SIZE]],
+            encode: impl Fn([u8; 16], [u8; 8]) -> [u8; 8],
+        ) {
+            let mut flags = [0; WIDTH];
+            store(&mut flags, halves_apart(mask));
+            if flags == [0; WIDTH] {
+                return;
+            }
+            let mut totals = [[0; WIDTH]; 2];
+            store(&mut totals[0], pixels[0].totals);
+            store(&mut totals[1], pixels[1].totals);
+            let flags = flags.as_chunks::<8>().0;
+            let totals = totals.as_flattened().as_chunks::<16>().0;
+            for ((out, totals), flags) in out.iter_mut().zip(totals).zip(flags) {
+                if let Some(out) = out.last_chunk_mut().filter(|_| flags[0] != 0) {
+                    *out = encode(*totals, *out);
                 }
             }
-            pixels
         }
     };
 }

@@ -88,14 +88,21 @@ macro_rules! shared {
         /// of 32 bits.
         #[inline]
         #[target_feature(enable = $features)]
-        pub(in crate::encode) fn indices([upper, lower]: [Vector; 2], third: Vector) -> Vector {
+        pub(in crate::encode) fn indices(places: [Vector; 2], third: Vector) -> Vector {
+            let index = nearest(places, third);
+            madd_epi16(maddubs_epi16(index, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
+        }
+
+        /// Computes the indices of sixteen places relative to the middle, each in a byte.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn nearest([upper, lower]: [Vector; 2], third: Vector) -> Vector {
             let inner = packs_epi16(
                 cmpgt_epi16(third, abs_epi16(upper)),
                 cmpgt_epi16(third, abs_epi16(lower)),
             );
             let beyond = and(srli_epi16::<7>(packs_epi16(upper, lower)), set1_epi8(1));
-            let index = or(beyond, and(inner, set1_epi8(2)));
-            madd_epi16(maddubs_epi16(index, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
+            or(beyond, and(inner, set1_epi8(2)))
         }
 
         /// Computes the ends of one channel and its levels per step, for BC4.

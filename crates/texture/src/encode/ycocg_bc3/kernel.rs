@@ -17,27 +17,27 @@ macro_rules! kernel {
         }
 
         /// Sixteen values of each channel per block.
-        struct Channels {
+        pub(in crate::encode) struct Channels {
             luma: Vector,
-            orange: Vector,
-            green: Vector,
+            pub(in crate::encode) orange: Vector,
+            pub(in crate::encode) green: Vector,
         }
 
         /// Values that each block of two vectors has once, or once for each end.
-        struct Ends {
+        pub(in crate::encode) struct Ends {
             /// The quantised chroma and the scale, packed.
-            colours: Vector,
+            pub(in crate::encode) colours: Vector,
             /// The direction of the line, with 16 bits each for orange and green.
             weights: Vector,
             /// The line's middle and, in the upper 16 bits, a third of its length.
-            limits: Vector,
+            pub(in crate::encode) limits: Vector,
             /// The factor by which chroma is multiplied.
-            scale: Vector,
+            pub(in crate::encode) scale: Vector,
         }
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn channels(&[a, b, c, d]: &[Vector; 4]) -> Channels {
+        pub(in crate::encode) fn channels(&[a, b, c, d]: &[Vector; 4]) -> Channels {
             let order = lanes([0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
             let [a, b] = [shuffle_epi8(a, order), shuffle_epi8(b, order)];
             let [c, d] = [shuffle_epi8(c, order), shuffle_epi8(d, order)];
@@ -65,20 +65,32 @@ macro_rules! kernel {
 
             let last = lanes([N, N, N, N, N, N, N, N, N, N, N, N, 0, 4, 8, 12]);
             let head = lanes([4, 0, N, N, N, N, N, N, 6, 7, 2, 3, N, N, N, N]);
-            let (middle, third) = (repeat(ends.limits, [0, 1]), repeat(ends.limits, [2, 3]));
-            let weights = repeat(ends.weights, [0, 2]);
-            let places = places(left, weights, repeat(ends.scale, [0, 1]), middle);
-            let chroma = shuffle_epi8(indices(places, third), last);
+            let third = repeat(ends.limits, [2, 3]);
+            let chroma = shuffle_epi8(indices(left_places(left, &ends), third), last);
             let luma = codes(left.luma, repeat(lumas, [0, 0]), repeat(luma_scale, [0, 1]));
             let left = or(or(shuffle_epi8(heads, head), luma), chroma);
 
             let head = lanes([12, 8, N, N, N, N, N, N, 14, 15, 10, 11, N, N, N, N]);
-            let (middle, third) = (repeat(ends.limits, [8, 9]), repeat(ends.limits, [10, 11]));
-            let weights = repeat(ends.weights, [8, 10]);
-            let places = self::places(right, weights, repeat(ends.scale, [8, 9]), middle);
-            let chroma = shuffle_epi8(indices(places, third), last);
+            let third = repeat(ends.limits, [10, 11]);
+            let chroma = shuffle_epi8(indices(right_places(right, &ends), third), last);
             let luma = codes(right.luma, repeat(lumas, [8, 8]), repeat(luma_scale, [8, 9]));
             [left, or(or(shuffle_epi8(heads, head), luma), chroma)]
+        }
+
+        /// Computes the places of the left vector's pixels, relative to the line's middle.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn left_places(left: &Channels, ends: &Ends) -> [Vector; 2] {
+            let (weights, scale) = (repeat(ends.weights, [0, 2]), repeat(ends.scale, [0, 1]));
+            places(left, weights, scale, repeat(ends.limits, [0, 1]))
+        }
+
+        /// Computes the places of the right vector's pixels, relative to the line's middle.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn right_places(right: &Channels, ends: &Ends) -> [Vector; 2] {
+            let (weights, scale) = (repeat(ends.weights, [8, 10]), repeat(ends.scale, [8, 9]));
+            places(right, weights, scale, repeat(ends.limits, [8, 9]))
         }
 
         /// Computes the positions of sixteen chroma pairs on the line, relative to its middle.
@@ -99,7 +111,7 @@ macro_rules! kernel {
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn ends(left: &Channels, right: &Channels) -> Ends {
+        pub(in crate::encode) fn ends(left: &Channels, right: &Channels) -> Ends {
             let corners = corners(left, right);
             let covariance = covariance(left, right, avg_epu16(corners, swap(corners)));
             let centred = sub_epi16(corners, set1_epi16(128));
@@ -108,7 +120,8 @@ macro_rules! kernel {
             let inset = srli_epi16::<4>(abs_epi16(sub_epi16(swap(scaled), scaled)));
             let inwards = lanes([1, 0, 1, 0, 255, 255, 255, 255, 1, 0, 1, 0, 255, 255, 255, 255]);
             let scaled = add_epi16(scaled, mullo_epi16(inset, inwards));
-            packed(ordered(quantised(scaled), covariance), scale)
+            let octets = add_epi16(scaled, set1_epi16(128));
+            packed(ordered(quantised(octets), covariance), scale)
         }
 
         /// Finds the corners of the bounding boxes of chroma, with 16 bits each for orange and
@@ -164,8 +177,7 @@ macro_rules! kernel {
         /// Rounds scaled chroma to 5 and 6 bits.
         #[inline]
         #[target_feature(enable = $features)]
-        fn quantised(scaled: Vector) -> Vector {
-            let octets = add_epi16(scaled, set1_epi16(128));
+        pub(in crate::encode) fn quantised(octets: Vector) -> Vector {
             let steps = mullo_epi16(octets, set1_epi32(253 << 16 | 249));
             let steps = add_epi16(steps, set1_epi32(505 << 16 | 1014));
             mulhi_epu16(steps, set1_epi32(64 << 16 | 32))
@@ -186,7 +198,7 @@ macro_rules! kernel {
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn packed(steps: Vector, scale: Vector) -> Ends {
+        pub(in crate::encode) fn packed(steps: Vector, scale: Vector) -> Ends {
             let blue = and(sub_epi16(scale, set1_epi16(1)), set1_epi32(0xffff));
             let colours = or(madd_epi16(steps, set1_epi32(32 << 16 | 2048)), blue);
 

@@ -12,7 +12,7 @@ mod kernel;
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
-mod portable;
+pub(super) mod portable;
 
 use crate::encode::strip;
 use crate::{InstructionSet, dispatch};

@@ -33,39 +33,54 @@ fn luma_of([red, green, blue, _]: [u8; 4]) -> u8 {
 }
 
 /// Returns the chroma (R − B) / 2 and (2 G − R − B) / 4, around 128.
-fn chroma_of([red, green, blue, _]: [u8; 4]) -> [u8; 2] {
+pub(in crate::encode) fn chroma_of([red, green, blue, _]: [u8; 4]) -> [u8; 2] {
     [average(red, !blue), average(green, !mean(red, blue))]
 }
 
 /// The ends of the chroma line, and the factor by which they are multiplied.
-struct Ends {
+pub(in crate::encode) struct Ends {
     /// Co and Cg in 5 and 6 bits.
     first: [u16; 2],
     second: [u16; 2],
-    scale: i32,
+    pub(in crate::encode) scale: i32,
+}
+
+impl Ends {
+    /// Creates ends from scaled chroma.
+    pub(in crate::encode) fn of([first, second]: [[u8; 2]; 2], scale: i32) -> Self {
+        let steps = |[orange, green]: [u8; 2]| [rgb565::five_bits(orange), rgb565::six_bits(green)];
+        Self { first: steps(first), second: steps(second), scale }
+    }
+
+    /// Returns the two colours of a block: Co, Cg and the scale.
+    pub(in crate::encode) fn packed(&self) -> [u16; 2] {
+        let blue = u16::from(self.scale > 1) + 2 * u16::from(self.scale > 2);
+        [self.first, self.second].map(|[orange, green]| orange << 11 | green << 5 | blue)
+    }
+
+    /// Returns the index of the nearest of the four colours for each pixel; 0 and 1 are the ends.
+    pub(in crate::encode) fn nearest(&self, chroma: &[[u8; 2]; 16]) -> [u32; 16] {
+        let Self { first, second, scale } = *self;
+        let difference = |n: usize| i32::from(first[n]) - i32::from(second[n]);
+        let weights = [2 * difference(0), difference(1)];
+        let place =
+            |[orange, green]: [i32; 2]| (orange - 128) * weights[0] + (green - 128) * weights[1];
+        let end = |[orange, green]: [u16; 2]| {
+            place([rgb565::from_five_bits(orange).into(), rgb565::from_six_bits(green).into()])
+        };
+        let line = Line::between(end(first), end(second));
+        chroma.map(|chroma| line.index(place(chroma.map(i32::from)) * scale))
+    }
 }
 
 fn chroma_block(pixels: &Pixels) -> [u8; 8] {
     let chroma = pixels.map(chroma_of);
-    let Ends { first, second, scale } = ends(&chroma);
-    let difference = |n: usize| i32::from(first[n]) - i32::from(second[n]);
-    let weights = [2 * difference(0), difference(1)];
-    let place =
-        |[orange, green]: [i32; 2]| (orange - 128) * weights[0] + (green - 128) * weights[1];
-    let end = |[orange, green]: [u16; 2]| {
-        place([rgb565::from_five_bits(orange).into(), rgb565::from_six_bits(green).into()])
-    };
-    let line = Line::between(end(first), end(second));
-    let mut indices = 0_u32;
-    for chroma in chroma.iter().rev() {
-        indices = (indices << 2) | line.index(place(chroma.map(i32::from)) * scale);
-    }
-    let blue = u16::from(scale > 1) + 2 * u16::from(scale > 2);
-    let packed = |[orange, green]: [u16; 2]| orange << 11 | green << 5 | blue;
-    line::block(packed(first), packed(second), indices)
+    let ends = ends(&chroma);
+    let [first, second] = ends.packed();
+    line::block(first, second, line::bits(ends.nearest(&chroma)))
 }
 
-fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
+pub(in crate::encode) fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
     let (mut low, mut high) = ([255; 2], [0; 2]);
     for pixel in chroma {
         for channel in 0..2 {
