@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    fn write(path: &Path, color: ColorType, depth: png::BitDepth, data: &[u8]) {
+    fn write(path: &Path, color: ColorType, depth: BitDepth, data: &[u8]) {
         let mut encoder = png::Encoder::new(File::create(path).unwrap(), 2, 1);
         encoder.set_color(color);
         encoder.set_depth(depth);
