@@ -1376,6 +1376,13 @@ typedef struct rushes_texture_client_counts {
     uint64_t latency_p99;
     // Packets that did not arrive and were computed from repair packets.
     uint64_t packets_repaired;
+    // Stripes that arrived packed.
+    uint64_t stripes_unpacked;
+    // Stripes that the server reported as unchanged, and whose octets the client had.
+    uint64_t stripes_unchanged;
+    // Stripes that the server reported as unchanged, but whose octets had not arrived before. Their frames are
+    // damaged.
+    uint64_t stripes_stale;
 } rushes_texture_client_counts;
 
 #ifdef __cplusplus
@@ -2563,6 +2570,19 @@ rushes_status rushes_texture_options_recovery_off(const struct rushes_texture_op
 rushes_status rushes_texture_options_fec(const struct rushes_texture_options *options,
                                          int32_t mode,
                                          uint8_t percent);
+
+// Whether a server packs stripes for clients that can unpack them, off by default, and whether a client can
+// unpack them, on by default. Stripes whose pixels are those of the frame before are not sent, and others are LZ4
+// blocks where that saves an eighth at least; a server with repair packets packs none.
+rushes_status rushes_texture_options_packing(const struct rushes_texture_options *options,
+                                             bool on);
+
+// What the values of a server's pictures stand for, in the code points of rushes_texture_frame's `colour`:
+// `colour` points to four octets. Unknown code points are refused. The pictures of rushes_texture_serve_from()
+// have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
+// overridden, and the rest is what the file says. Formats without YUV have no matrix, range and location.
+rushes_status rushes_texture_options_colour(const struct rushes_texture_options *options,
+                                            const uint8_t *colour);
 
 // Maximum number of concurrent clients from one host, 4 by default. A host is an IPv4 address, or
 // an IPv6 network of 64 bits.

@@ -14,6 +14,7 @@
 
 #include "rushes.h"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -1227,6 +1228,9 @@ public:
     RUSHES_OPTION(recovery_off, (), (get()))
     RUSHES_OPTION(fec, (rushes::fec mode, std::uint8_t percent = 0),
                   (get(), static_cast<std::int32_t>(mode), percent))
+    RUSHES_OPTION(packing, (bool on = true), (get(), on))
+    // The code points of texture_frame's colour.
+    RUSHES_OPTION(colour, (const std::array<std::uint8_t, 4> &points), (get(), points.data()))
     RUSHES_OPTION(clients_per_host_max, (std::size_t clients), (get(), clients))
     RUSHES_OPTION(slots, (std::size_t slots), (get(), slots))
     RUSHES_OPTION(srtp, (srtp_suite suite, bytes key),

@@ -180,6 +180,8 @@ class TextureServerOptions(TypedDict, total=False):
     adaptation: Literal["off", "format", "format-and-rate"]
     recovery: bool
     fec: Literal["off", "auto"] | int
+    packing: bool
+    colour: tuple[int, int, int, int] | None
     clients_max: int
     clients_per_host_max: int
     timing: Timing
@@ -199,6 +201,7 @@ class TextureClientOptions(TypedDict, total=False):
     frame_bytes_max: int
     slots: int
     recovery: bool
+    packing: bool
     deadline_min: float
     deadline_max: float
     connect_timeout: float

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from test_hooks import Gathered
 
 HERE = ("127.0.0.1", 0)
 Array = npt.NDArray[np.uint8]
+Points = tuple[int, int, int, int]
 
 
 def ramps(count: int, width: int = 64, height: int = 48) -> list[Array]:
@@ -230,6 +232,54 @@ def test_a_server_adds_repair_packets(fec: Literal["off", "auto"] | int, has_rep
 def test_a_ratio_of_repair_packets_is_checked(fec: Any) -> None:
     with pytest.raises((rushes.ConfigError, TypeError), match="fec"):
         rushes.TextureServer(HERE, "pattern:64x48", fec=fec)
+
+
+@pytest.mark.parametrize(
+    ("server_packs", "client_unpacks"), [(True, True), (True, False), (False, True)]
+)
+def test_unchanged_stripes_are_left_out(server_packs: bool, client_unpacks: bool) -> None:
+    still = ramps(1)
+    with (
+        rushes.TextureServer(
+            HERE, pictures(still * 10), timing="every-frame", units=1, packing=server_packs
+        ) as server,
+        rushes.TextureClient(
+            server.local_address, every_frame=True, transport="tcp", packing=client_unpacks
+        ) as client,
+    ):
+        frames = list(client)
+        statistics = client.statistics()
+    assert len(frames) == 10
+    assert all(np.array_equal(np.asarray(frame), still[0]) for frame in frames)
+    # Noise of 9 KB is one stripe, and not packed.
+    assert statistics.stripes_unchanged == (9 if server_packs and client_unpacks else 0)
+    assert (statistics.stripes_unpacked, statistics.stripes_stale) == (0, 0)
+
+
+def test_a_server_states_the_colours_of_its_pictures(tmp_path: Path) -> None:
+    grey = bytes([120]) * (16 * 16 * 3 // 2)
+    file = tmp_path / "grey.y4m"
+    file.write_bytes(b"YUV4MPEG2 W16 H16 F50:1 C420jpeg XCOLORRANGE=FULL\nFRAME\n" + grey)
+    made = rushes.Pictures([grey], 16, 16, pixels="yuv420", rate=50)
+    hdr = (9, 16, 9, 0x82)
+    # Of a file, matrix and range are overridden; chroma stays in the centre.
+    cases: list[tuple[rushes.Pictures | str, Points | None, Points]] = [
+        (made, None, (1, 1, 1, 1)),
+        (made, hdr, hdr),
+        (str(file), None, (1, 1, 6, 0x81)),
+        (str(file), (1, 1, 9, 0), (1, 1, 9, 1)),
+    ]
+    for source, colour, seen in cases:
+        with (
+            rushes.TextureServer(HERE, source, loop=True, colour=colour) as server,
+            rushes.TextureClient(server.local_address) as client,
+        ):
+            frame = client.pull_frame(TIME_LIMIT)
+            assert frame is not None
+            assert frame.colour == seen
+    for unknown in [(2, 1, 1, 1), (1, 18, 1, 1), (1, 1, 0, 1), (1, 1, 1, 7), (1, 1, 1, 256)]:
+        with pytest.raises(rushes.ConfigError, match="colour"):
+            rushes.TextureServer(HERE, made, colour=unknown)
 
 
 def test_the_oldest_frame_is_dropped_if_none_is_pulled() -> None:

@@ -141,6 +141,28 @@ fn an_age_reaches_over_frames_that_were_lost() {
 }
 
 #[test]
+fn a_lost_report_of_an_unchanged_stripe_makes_later_ones_not_stale() {
+    let mut assembly = assembly(false);
+    (0..12).for_each(|index| {
+        plain(&mut assembly, 0, index);
+    });
+    end(&mut assembly);
+    // Nothing comes of two stripes. The first is as it was, the second has changed.
+    (0..2).for_each(|stripe| {
+        keep(&mut assembly, 1, stripe * 3, 1);
+    });
+    for (stripe, age) in [2, 2, 2, 1].into_iter().enumerate() {
+        keep(&mut assembly, 2, stripe as u32 * 3, age);
+    }
+    assert!(assembly.finish(3));
+    let (ending, gaps, _) = end(&mut assembly);
+    assert!(!ending.whole && !gaps.is_empty(), "{gaps:?}");
+    let (ending, gaps, kept) = end(&mut assembly);
+    assert_eq!((ending.missing, ending.stale, kept.len()), (0, 1, 3));
+    assert_eq!(gaps, [Gap { unit: 1, bytes: 50..100 }]);
+}
+
+#[test]
 fn a_block_that_cannot_be_unpacked_counts_as_missing_and_may_come_again() {
     let mut assembly = assembly(false);
     (0..9).for_each(|index| {

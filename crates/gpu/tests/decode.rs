@@ -9,7 +9,7 @@ use rushes_texture::{Colour, ColourRange, Decoder, Format, Layout, Matrix, Sitin
 /// Sizes with incomplete blocks and odd strides, with whole blocks, and of one pixel.
 const SIZES: [(u32, u32); 6] = [(37, 23), (130, 6), (64, 32), (1, 1), (5, 129), (258, 66)];
 
-const ASTC: [Format; 8] = [
+const ASTC: [Format; 14] = [
     Format::Astc4x4,
     Format::Astc5x4,
     Format::Astc5x5,
@@ -18,12 +18,18 @@ const ASTC: [Format; 8] = [
     Format::Astc8x5,
     Format::Astc8x6,
     Format::Astc8x8,
+    Format::Astc10x5,
+    Format::Astc10x6,
+    Format::Astc10x8,
+    Format::Astc10x10,
+    Format::Astc12x10,
+    Format::Astc12x12,
 ];
 
-/// Returns the sizes for a format: fewer for ASTC, whose shader takes a second with software
+/// Returns the sizes for a format: one for ASTC, whose shader takes a second with software
 /// drivers.
 fn sizes(format: Format) -> &'static [(u32, u32)] {
-    if ASTC.contains(&format) { &SIZES[..2] } else { &SIZES }
+    if ASTC.contains(&format) { &SIZES[..1] } else { &SIZES }
 }
 
 fn decoded(layout: &Layout, octets: &[u8]) -> Vec<u8> {

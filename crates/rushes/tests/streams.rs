@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::net::UdpSocket;
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
@@ -418,10 +419,9 @@ fn packet(number: u8, timestamp: u8, marker: bool) -> Vec<u8> {
     [&[0x80, kind, 0, number, 0, 0, 0, timestamp, 0, 0, 0, 7][..], &[number; 10]].concat()
 }
 
-/// Sends a frame of 200 packets to `port`; all of them wait in the socket afterwards.
-fn send_in_small_packets(port: u16) {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    for n in 0..200 {
+/// Sends packets of a frame of 200 to `port`; they wait in the socket afterwards.
+fn send_in_small_packets(socket: &UdpSocket, port: u16, numbers: Range<u8>) {
+    for n in numbers {
         socket.send_to(&packet(n, 7, n == 199), ("127.0.0.1", port)).unwrap();
     }
 }
@@ -432,14 +432,20 @@ fn a_reader_that_does_not_run_for_a_while_gives_up_nothing_that_has_arrived() {
     let open = || session().stream(Codec::Generic).probation(1).open().unwrap();
     let (mut stream, polled) = (open(), open());
     let mut poller = Poller::new().unwrap();
-    send_in_small_packets(stream.local_address().port());
-    send_in_small_packets(polled.local_address().port());
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let ports = [&stream, &polled].map(|stream| stream.local_address().port());
+    let send = |numbers: Range<u8>| {
+        ports.iter().for_each(|port| send_in_small_packets(&socket, *port, numbers.clone()));
+    };
     poller.add(polled.split().unwrap().1, 7).unwrap();
-    let mut frame = stream.pull_frame(Duration::ZERO).unwrap();
-    let mut polled = poller.pull(Duration::ZERO).unwrap();
+    // The frame begins, and its second runs.
+    send(0..100);
+    assert!(stream.pull_frame(Duration::ZERO).unwrap().is_none());
+    assert!(poller.pull(Duration::ZERO).unwrap().is_none());
+    send(100..200);
     std::thread::sleep(SECOND + SECOND / 10);
-    frame = frame.or_else(|| stream.pull_frame(SECOND).unwrap());
-    polled = polled.or_else(|| poller.pull(SECOND).unwrap());
+    let frame = stream.pull_frame(SECOND).unwrap();
+    let polled = poller.pull(SECOND).unwrap();
     assert_eq!(frame.map(|frame| frame.len()), Some(2000), "{:?}", stream.statistics());
     assert_eq!(polled.map(|(_, frame)| frame.len()), Some(2000));
 }

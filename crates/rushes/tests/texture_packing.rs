@@ -190,7 +190,7 @@ fn an_end_that_does_not_pack_gets_stripes_as_they_are() {
 
 #[test]
 fn what_a_lossy_path_leaves_stale_is_never_taken_for_fresh_and_heals() {
-    for (transport, loss) in [(Transport::Udp, 0.05), (Transport::Udp, 0.3)] {
+    let check = |transport, loss| {
         let (seen, counts) = stream(Format::Bc1, transport, [true, true], Some(loss));
         println!("{transport} {loss}: {counts:?}");
         for (number, is_whole, octets) in &seen {
@@ -198,8 +198,17 @@ fn what_a_lossy_path_leaves_stale_is_never_taken_for_fresh_and_heals() {
             assert!(!is_whole || is_right, "{transport} {loss}: frame {number}");
         }
         assert!(counts.frames_damaged > 0 || loss < 0.1, "nothing was lost: {counts:?}");
+        // Over RTP nothing is requested.
+        assert_eq!(counts.packets_requested > 0, transport == Transport::Udp, "{counts:?}");
         // What was stale came again.
         let is_healed = |(number, is_whole, _): &Seen| *number > LOSSY_FRAMES && *is_whole;
         assert!(seen.iter().any(is_healed), "{counts:?}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for transport in [Transport::Udp, Transport::Rtp] {
+            for loss in [0.05, 0.3] {
+                scope.spawn(move || check(transport, loss));
+            }
+        }
+    });
 }

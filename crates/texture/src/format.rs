@@ -52,6 +52,18 @@ pub enum Format {
     Astc8x6,
     /// ASTC of low dynamic range, 8×8 pixels per block.
     Astc8x8,
+    /// ASTC of low dynamic range, 10×5 pixels per block.
+    Astc10x5,
+    /// ASTC of low dynamic range, 10×6 pixels per block.
+    Astc10x6,
+    /// ASTC of low dynamic range, 10×8 pixels per block.
+    Astc10x8,
+    /// ASTC of low dynamic range, 10×10 pixels per block.
+    Astc10x10,
+    /// ASTC of low dynamic range, 12×10 pixels per block.
+    Astc12x10,
+    /// ASTC of low dynamic range, 12×12 pixels per block.
+    Astc12x12,
 }
 
 /// The size of a block of pixels that are coded together.
@@ -103,7 +115,7 @@ const HALF: Plane = plane(2, 1, 1, 1, 1);
 
 impl Format {
     /// Every format, in the order of the numbers on the wire.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 25] = [
         Self::Rgb24,
         Self::Rgba8,
         Self::Rgb565,
@@ -123,6 +135,12 @@ impl Format {
         Self::Astc8x5,
         Self::Astc8x6,
         Self::Astc8x8,
+        Self::Astc10x5,
+        Self::Astc10x6,
+        Self::Astc10x8,
+        Self::Astc10x10,
+        Self::Astc12x10,
+        Self::Astc12x12,
     ];
 
     /// Returns the format's number on the wire, from 1; numbers are never changed or reused.
@@ -157,6 +175,12 @@ impl Format {
             Self::Astc8x5 => "astc-8x5",
             Self::Astc8x6 => "astc-8x6",
             Self::Astc8x8 => "astc-8x8",
+            Self::Astc10x5 => "astc-10x5",
+            Self::Astc10x6 => "astc-10x6",
+            Self::Astc10x8 => "astc-10x8",
+            Self::Astc10x10 => "astc-10x10",
+            Self::Astc12x10 => "astc-12x10",
+            Self::Astc12x12 => "astc-12x12",
         }
     }
 
@@ -177,6 +201,12 @@ impl Format {
             Self::Astc8x5 => const { &[plane(1, 1, 8, 5, 16)] },
             Self::Astc8x6 => const { &[plane(1, 1, 8, 6, 16)] },
             Self::Astc8x8 => const { &[plane(1, 1, 8, 8, 16)] },
+            Self::Astc10x5 => const { &[plane(1, 1, 10, 5, 16)] },
+            Self::Astc10x6 => const { &[plane(1, 1, 10, 6, 16)] },
+            Self::Astc10x8 => const { &[plane(1, 1, 10, 8, 16)] },
+            Self::Astc10x10 => const { &[plane(1, 1, 10, 10, 16)] },
+            Self::Astc12x10 => const { &[plane(1, 1, 12, 10, 16)] },
+            Self::Astc12x12 => const { &[plane(1, 1, 12, 12, 16)] },
         }
     }
 }
@@ -215,7 +245,7 @@ mod tests {
             assert_eq!(format.name().parse(), Ok(format));
         }
         assert_eq!(Format::from_number(0), None);
-        assert_eq!(Format::from_number(20), None);
+        assert_eq!(Format::from_number(26), None);
     }
 
     #[test]

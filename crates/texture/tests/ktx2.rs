@@ -90,6 +90,24 @@ fn another_reader_agrees_with_every_field() {
 }
 
 #[test]
+fn a_single_frame_is_no_array_and_has_no_animation() {
+    let layout = Layout::new(Format::Rgb565, 30, 26).unwrap();
+    let bytes = written(layout, 1);
+    let reader = ktx2::Reader::new(&bytes).unwrap();
+    assert_eq!(reader.header().layer_count, 0);
+    let names: Vec<_> = reader.key_value_data().map(|(key, _)| key).collect();
+    assert_eq!(names, ["FramePeriod", "KTXorientation", "KTXwriter", "RushesFormat"]);
+    assert!(names.is_sorted());
+    let mut reader = Ktx2Reader::new(Cursor::new(bytes)).unwrap();
+    assert_eq!((*reader.layout(), reader.length()), (layout, Some(1)));
+    assert_eq!(reader.rate(), Rate::new(60_000, 1001).unwrap());
+    let mut frame = Vec::new();
+    assert!(reader.read_frame(&mut frame).unwrap());
+    assert_eq!(frame, vec![1; layout.bytes()]);
+    assert!(!reader.read_frame(&mut frame).unwrap());
+}
+
+#[test]
 fn a_file_without_our_key_has_the_format_of_its_vulkan_number() {
     let layout = Layout::new(Format::YCoCgBc3, 30, 26).unwrap();
     let mut bytes = written(layout, 1);

@@ -69,6 +69,12 @@ fn astc_frames_weigh_16_octets_a_block() {
         (Format::Astc8x5, 240 * 216),
         (Format::Astc8x6, 240 * 180),
         (Format::Astc8x8, 240 * 135),
+        (Format::Astc10x5, 192 * 216),
+        (Format::Astc10x6, 192 * 180),
+        (Format::Astc10x8, 192 * 135),
+        (Format::Astc10x10, 192 * 108),
+        (Format::Astc12x10, 160 * 108),
+        (Format::Astc12x12, 160 * 90),
     ] {
         assert_eq!(bytes(format, 1_920, 1_080), blocks * 16, "{format}");
     }

@@ -80,6 +80,13 @@ pub struct TextureClientStatistics {
     pub latency_p99: u64,
     /// Packets that did not arrive and were computed from repair packets.
     pub packets_repaired: u64,
+    /// Stripes that arrived packed.
+    pub stripes_unpacked: u64,
+    /// Stripes that the server reported as unchanged, and whose octets the client had.
+    pub stripes_unchanged: u64,
+    /// Stripes that the server reported as unchanged, but whose octets had not arrived before. Their frames are
+    /// damaged.
+    pub stripes_stale: u64,
 }
 
 /// Receives frames into blocks, and passes them to a C function.
@@ -221,6 +228,9 @@ pub extern "C" fn rushes_texture_client_statistics(
             latency_median: seen.latency_p50.map_or(0, nanos),
             latency_p99: seen.latency_p99.map_or(0, nanos),
             packets_repaired: seen.packets_repaired,
+            stripes_unpacked: seen.stripes_unpacked,
+            stripes_unchanged: seen.stripes_unchanged,
+            stripes_stale: seen.stripes_stale,
         };
         pointer::write_prefix(statistics, size, of)
     })

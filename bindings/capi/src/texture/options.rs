@@ -4,7 +4,9 @@ use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::{Adaptation, ClientOptions, Fec, ServerOptions, Timing, UnknownQuality};
+use rushes::texture::{
+    Adaptation, ClientOptions, Colour, Fec, ServerOptions, Timing, UnknownQuality,
+};
 use rushes::{Burst, Pacing};
 
 use super::{format, transport};
@@ -24,6 +26,7 @@ handle_type!(TextureOptions, 7, "texture's options");
 pub(super) struct TextureSettings {
     pub(super) server: ServerOptions,
     pub(super) client: ClientOptions,
+    pub(super) colour: Option<Colour>,
     secrets: Secrets,
 }
 
@@ -273,6 +276,38 @@ pub extern "C" fn rushes_texture_options_fec(
             2 => Fec::ByLoss(percent),
             _ => return Err(argument(format!("{mode} is not a mode of error correction"))),
         };
+        Ok(())
+    })
+}
+
+/// Whether a server packs stripes for clients that can unpack them, off by default, and whether a client can
+/// unpack them, on by default. Stripes whose pixels are those of the frame before are not sent, and others are LZ4
+/// blocks where that saves an eighth at least; a server with repair packets packs none.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_packing(
+    options: *const TextureOptions,
+    on: bool,
+) -> Status {
+    change(options, |settings| {
+        (settings.server.packing, settings.client.packing) = (on, on);
+        Ok(())
+    })
+}
+
+/// What the values of a server's pictures stand for, in the code points of rushes_texture_frame's `colour`:
+/// `colour` points to four octets. Unknown code points are refused. The pictures of rushes_texture_serve_from()
+/// have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
+/// overridden, and the rest is what the file says. Formats without YUV have no matrix, range and location.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_colour(
+    options: *const TextureOptions,
+    colour: *const u8,
+) -> Status {
+    change(options, |settings| {
+        let points = pointer::slice(colour, 4)?;
+        let known = points.try_into().ok().and_then(Colour::from_code_points);
+        let unknown = || argument(format!("{points:?} are not code points of known colours"));
+        settings.colour = Some(known.ok_or_else(unknown)?);
         Ok(())
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use rushes::texture::source::{RawHint, Source, open};
-use rushes::texture::{Layout, Rate, ServerOptions};
+use rushes::texture::{Colour, ColourHint, Layout, Rate, ServerOptions};
 
 use super::options::{TextureOptions, settings};
 use super::source::CallbackSource;
@@ -62,6 +62,11 @@ fn serve(
     handle::insert(TextureServer { server: Turn::new(Some(new)), callback })
 }
 
+/// Returns what overrides the colours of a file.
+fn hint(colour: Option<Colour>) -> ColourHint {
+    ColourHint { matrix: colour.map(|it| it.matrix), range: colour.map(|it| it.range) }
+}
+
 /// Listens on `local` ("127.0.0.1:7000"; port 0 selects a free one) and serves clients until it is
 /// closed by rushes_texture_server_close(). `source` is a file (Y4M, KTX 2.0, PNG), a folder of PNG
 /// images or a test pattern, "pattern:3840x2160@60". `options` may be NULL.
@@ -74,9 +79,11 @@ pub extern "C" fn rushes_texture_serve(
 ) -> Status {
     guard(|| {
         pointer::write(server, std::ptr::null_mut())?;
-        let source = open(pointer::text(source)?.as_ref(), &RawHint::default())
+        let settings = settings(options)?;
+        let hint = RawHint { colour: hint(settings.colour), ..RawHint::default() };
+        let source = open(pointer::text(source)?.as_ref(), &hint)
             .map_err(|error| Failure::new(Status::Texture, error.to_string()))?;
-        let new = serve(local, source, settings(options)?.server, None)?;
+        let new = serve(local, source, settings.server, None)?;
         pointer::write(server, new)
     })
 }
@@ -107,8 +114,10 @@ pub extern "C" fn rushes_texture_serve_from(
         let layout = Layout::new(self::format(pointer::text(format)?)?, width, height)
             .map_err(|error| argument(error.to_string()))?;
         let rate = Rate::new(frames, seconds).map_err(|error| argument(error.to_string()))?;
+        let settings = settings(options)?;
+        let layout = layout.with_colour(settings.colour.unwrap_or_default());
         let source = CallbackSource::new(layout, rate, callback.clone());
-        let new = serve(local, source, settings(options)?.server, Some(callback))?;
+        let new = serve(local, source, settings.server, Some(callback))?;
         pointer::write(server, new)
     })
 }

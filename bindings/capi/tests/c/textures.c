@@ -92,6 +92,64 @@ static void pictures_of_the_application_arrive(const char *transport) {
     OK(rushes_texture_options_close(options));
 }
 
+/* A picture that stays as it is, and what is seen of it. */
+struct still {
+    atomic_int wrong, frames;
+    uint8_t colour[4];
+    int made;
+};
+
+static int32_t repeat(void *user, uint8_t *octets, size_t len, bool rewind) {
+    struct still *still = user;
+    (void)rewind;
+    memset(octets, 0x40, len);
+    return still->made++ < PICTURES;
+}
+
+static void compare(void *user, const rushes_texture_frame *frame) {
+    struct still *still = user;
+    int wrong = memcmp(frame->colour, still->colour, 4) != 0;
+    for (size_t n = 0; n < frame->len; n++) wrong |= frame->data[n] != 0x40;
+    if (wrong) atomic_fetch_add(&still->wrong, 1);
+    atomic_fetch_add(&still->frames, 1);
+}
+
+static void unchanged_stripes_are_left_out(bool server_packs, bool client_unpacks) {
+    /* HDR10: BT.2020, PQ, full range, chroma at the top left. */
+    const uint8_t hdr[4] = {9, 16, 9, 0x82};
+    struct still still = {.colour = {9, 16, 9, 0x82}}, served = {0};
+    const bool packs = server_packs && client_unpacks;
+    char address[32];
+    uint16_t port;
+    rushes_texture_options *here, *there;
+    rushes_texture_server *server;
+    rushes_texture_client *client;
+    rushes_texture_client_counts counts;
+    OK(rushes_texture_options_new(&here));
+    OK(rushes_texture_options_new(&there));
+    OK(rushes_texture_options_transport(here, "tcp"));
+    OK(rushes_texture_options_timing(here, RUSHES_TEXTURE_TIMING_EVERY_FRAME));
+    OK(rushes_texture_options_units(here, 2));
+    OK(rushes_texture_options_packing(here, server_packs));
+    OK(rushes_texture_options_colour(here, hdr));
+    OK(rushes_texture_options_packing(there, client_unpacks));
+    OK(rushes_texture_serve_from("127.0.0.1:0", "yuv420", WIDTH, HEIGHT, 200, 1, repeat, &served,
+                                 NULL, here, &server));
+    OK(rushes_texture_server_port(server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(rushes_texture_connect(address, there, compare, &still, NULL, &client));
+    EXPECT(rushes_texture_client_wait(client, RUSHES_SECONDS(20)), RUSHES_ERROR_ENDED);
+    OK(rushes_texture_client_statistics(client, &counts, sizeof counts));
+    CHECK(atomic_load(&still.frames) == PICTURES && atomic_load(&still.wrong) == 0);
+    /* Every stripe of the first frame comes, and none of the others. */
+    CHECK((counts.stripes_unpacked > 0) == packs && (counts.stripes_unchanged > 0) == packs);
+    CHECK(counts.stripes_unchanged % (PICTURES - 1) == 0 && counts.stripes_stale == 0);
+    OK(rushes_texture_client_close(client));
+    OK(rushes_texture_server_close(server));
+    OK(rushes_texture_options_close(here));
+    OK(rushes_texture_options_close(there));
+}
+
 static void count(void *user, const rushes_texture_frame *frame) {
     CHECK(frame->len == WIDTH / 4 * HEIGHT / 4 * 8 && strcmp(frame->format, "bc1") == 0);
     take(user, frame);
@@ -248,6 +306,9 @@ static void what_cannot_be_is_told(void) {
     EXPECT(rushes_texture_options_quality(options, "best"), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_texture_options_format(options, "gif"), RUSHES_ERROR_ARGUMENT);
     EXPECT(rushes_texture_options_units(options, 65), RUSHES_ERROR_ARGUMENT);
+    const uint8_t unknown[4] = {1, 1, 0, 0};
+    EXPECT(rushes_texture_options_colour(options, unknown), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_options_colour(options, NULL), RUSHES_ERROR_NULL);
     EXPECT(rushes_texture_serve("nowhere", "pattern:", NULL, &server), RUSHES_ERROR_TEXTURE);
     EXPECT(rushes_texture_serve("127.0.0.1", "pattern:64x32", NULL, &server),
            RUSHES_ERROR_ARGUMENT);
@@ -264,6 +325,9 @@ static void what_cannot_be_is_told(void) {
 int main(void) {
     pictures_of_the_application_arrive("tcp");
     pictures_of_the_application_arrive("udp");
+    unchanged_stripes_are_left_out(true, true);
+    unchanged_stripes_are_left_out(true, false);
+    unchanged_stripes_are_left_out(false, true);
     a_pattern_is_encoded_and_secured(false);
     a_pattern_is_encoded_and_secured(true);
     a_format_changes_between_two_calls();

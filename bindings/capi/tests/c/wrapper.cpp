@@ -244,6 +244,7 @@ static void textures_arrive() {
     std::atomic<int> frames{0};
     rushes::texture_options options;
     options.transport("tcp").units(2).timing(RUSHES_TEXTURE_TIMING_EVERY_FRAME).quality("high");
+    options.packing().colour({9, 16, 1, 1});
     int made = 0;
     rushes::texture_server server(
         "127.0.0.1:0", "rgba8", 64, 32, 100,
@@ -255,12 +256,14 @@ static void textures_arrive() {
     rushes::texture_client client(
         "127.0.0.1:" + std::to_string(server.port()),
         [&](const rushes::texture_frame &frame) {
-            if (frame.len == 64 * 32 * 4 && frame.data[0] == frame.number) ++frames;
+            const bool is_hdr = frame.colour[0] == 9 && frame.colour[1] == 16;
+            if (is_hdr && frame.len == 64 * 32 * 4 && frame.data[0] == frame.number) ++frames;
         },
         options);
     CHECK(client.wait(20s));
     const auto latencies = client.take_latencies();
     CHECK(!latencies.empty() && latencies.size() <= 5 && client.take_latencies().empty());
+    CHECK(client.get_statistics().stripes_unpacked > 0);
     client.close();
     CHECK(frames == 5);
 }

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::texture::{
-    Adaptation, ClientOptions, Fec, Format, FrameRate, Rate, ServerOptions, Timing, Transport,
+    Adaptation, ClientOptions, Colour, Fec, Format, FrameRate, Rate, ServerOptions, Timing,
+    Transport,
 };
 use rushes::{Pacing, Security};
 
@@ -62,6 +63,14 @@ fn fec(setting: &Setting<'_, '_>) -> PyResult<Fec> {
     setting.word(&[("off", Fec::Off), ("auto", Fec::ByLoss(FEC_AUTO_MAX))])
 }
 
+/// Returns the colours of code points, as those of a frame.
+fn colour(setting: &Setting<'_, '_>) -> PyResult<Colour> {
+    let (primaries, transfer, matrix, rest) = setting.get::<(u8, u8, u8, u8)>()?;
+    let points = [primaries, transfer, matrix, rest];
+    let unknown = || setting.wrong(format!("{points:?} are not code points of known colours"));
+    Colour::from_code_points(points).ok_or_else(unknown)
+}
+
 fn security(setting: &Setting<'_, '_>) -> PyResult<Option<Security>> {
     Ok(Some(setting.get::<PyRef<'_, crate::security::Security>>()?.security.clone()))
 }
@@ -82,9 +91,11 @@ fn each(
     Ok(())
 }
 
-/// Returns the options of a server.
-pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<ServerOptions> {
-    let mut options = ServerOptions::default();
+/// Returns the options of a server, and the colours of its source if they are stated.
+pub(super) fn of_server(
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(ServerOptions, Option<Colour>)> {
+    let (mut options, mut stated) = (ServerOptions::default(), None);
     each(keywords, "TextureServerOptions", |setting| {
         match setting.name {
             "format" => options.format = Some(setting.parse()?),
@@ -101,6 +112,8 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
             "adaptation" => options.adaptation = setting.word(&ADAPTATIONS)?,
             "recovery" => options.recovery = setting.get()?,
             "fec" => options.fec = fec(setting)?,
+            "packing" => options.packing = setting.get()?,
+            "colour" => stated = Some(colour(setting)?),
             "clients_max" => options.clients_max = setting.int()?,
             "clients_per_host_max" => options.clients_per_host_max = setting.int()?,
             "timing" => options.timing = setting.word(&TIMINGS)?,
@@ -110,7 +123,7 @@ pub(super) fn of_server(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Server
         }
         Ok(true)
     })?;
-    Ok(options)
+    Ok((options, stated))
 }
 
 /// Returns the options of a client.
@@ -131,6 +144,7 @@ pub(super) fn of_client(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Client
             "frame_bytes_max" => options.frame_bytes_max = setting.int()?,
             "slots" => options.slots = setting.int()?,
             "recovery" => options.recovery = setting.get()?,
+            "packing" => options.packing = setting.get()?,
             "deadline_min" => options.deadline_min = setting.seconds()?,
             "deadline_max" => options.deadline_max = setting.seconds()?,
             "connect_timeout" => options.connect_timeout = setting.seconds()?,

@@ -71,7 +71,8 @@ impl TextureServer {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         take_level(py);
-        let (options, source) = (of_server(options)?, source::of(py, source)?);
+        let (options, colour) = of_server(options)?;
+        let source = source::of(py, source, colour)?;
         let address = resolve(py, address)?;
         let server = py.detach(|| Server::serve(address, source, options));
         let server = server.map_err(Failure::from)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use rushes::texture::source::{Frame, RawHint, Source, SourceError, open};
-use rushes::texture::{Layout, Rate};
+use rushes::texture::{Colour, ColourHint, Layout, Rate};
 
 use super::options::{format, rate};
 use crate::error::{ConfigError, report_unraisable};
@@ -54,19 +54,26 @@ impl Pictures {
     }
 }
 
-/// Returns the source of a server: pictures from Python, a path or a pattern.
-pub(super) fn of(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
+/// Returns the source of a server: pictures from Python, a path or a pattern. `colour` is that of the
+/// pictures, or overrides the matrix and the range of a file.
+pub(super) fn of(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    colour: Option<Colour>,
+) -> PyResult<Box<dyn Source>> {
     if let Ok(pictures) = source.cast::<Pictures>() {
         let pictures = pictures.get();
         return Ok(Box::new(PictureSource {
             pictures: pictures.from.clone_ref(py),
             iterator: None,
-            layout: pictures.layout,
+            layout: pictures.layout.with_colour(colour.unwrap_or_default()),
             rate: pictures.rate,
         }));
     }
     let path: PathBuf = source.extract()?;
-    let opened = py.detach(|| open(&path, &RawHint::default()));
+    let (matrix, range) = (colour.map(|it| it.matrix), colour.map(|it| it.range));
+    let hint = RawHint { colour: ColourHint { matrix, range }, ..RawHint::default() };
+    let opened = py.detach(|| open(&path, &hint));
     opened.map_err(|error| ConfigError::new_err(error.to_string()))
 }
 

@@ -51,6 +51,12 @@ mirror! {
         latency_p99: Option<f64> = |s: &LibraryClient| s.latency_p99.as_ref().map(Duration::as_secs_f64),
         /// Uncertainty of the latencies: half a round trip, and the clocks' drift, in seconds.
         latency_error: Option<f64> = |s: &LibraryClient| s.latency_error.as_ref().map(Duration::as_secs_f64),
+        /// Stripes that arrived packed.
+        stripes_unpacked: u64 = |s: &LibraryClient| s.stripes_unpacked,
+        /// Stripes that the server reported as unchanged, and whose octets the client had.
+        stripes_unchanged: u64 = |s: &LibraryClient| s.stripes_unchanged,
+        /// Stripes that the server reported as unchanged, but whose octets had not arrived before.
+        stripes_stale: u64 = |s: &LibraryClient| s.stripes_stale,
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct ViewedCounts {
 }
 
 /// Counters of a client.
-pub(crate) static VIEWED: [Row<ViewedCounts>; 13] = [
+pub(crate) static VIEWED: [Row<ViewedCounts>; 16] = [
     Row::new("frames", FRAMES_RECEIVED, |it| it.frames.all),
     Row::new(
         "frames_damaged",
@@ -89,6 +89,24 @@ pub(crate) static VIEWED: [Row<ViewedCounts>; 13] = [
         "octets",
         Metric::counter("received", "Packets received, their headers included").unit("bytes"),
         |it| it.client.octets,
+    ),
+    Row::new(
+        "stripes_unpacked",
+        Metric::counter("stripes_unpacked", "Stripes that arrived packed (--packing)"),
+        |it| it.client.stripes_unpacked,
+    ),
+    Row::new(
+        "stripes_unchanged",
+        Metric::counter(
+            "stripes_unchanged",
+            "Stripes that were not sent because they are unchanged",
+        ),
+        |it| it.client.stripes_unchanged,
+    ),
+    Row::new(
+        "stripes_stale",
+        Metric::counter("stripes_stale", "Unchanged stripes that had not arrived before"),
+        |it| it.client.stripes_stale,
     ),
 ];
 

@@ -29,6 +29,7 @@ use crate::args::OutputArgs;
 #[command(after_help = "\
 Formats: rgb24 rgba8 rgb565 yuv420 yuv422 ycocg420 bc1 bc3 ycocg-bc3, and as they are in a file:
 etc1 etc2 astc-4x4 astc-5x4 astc-5x5 astc-6x5 astc-6x6 astc-8x5 astc-8x6 astc-8x8
+astc-10x5 astc-10x6 astc-10x8 astc-10x10 astc-12x10 astc-12x12
 
 Examples:
   rushes texture serve pattern:1920x1080@60 --listen 7000 --format bc1

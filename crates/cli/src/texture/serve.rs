@@ -73,12 +73,12 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
         .with_context(|| format!("cannot serve {} at {local}", source::name(&args.source)))?;
     let live = Live::new(args.report);
     live.print(&format!("serving {what}; listening on {}", server.local_address()));
-    let mut watch = Watch { server, log, pipe, live, tally: Tally::new(), served };
+    let mut watch = Watch { server, log, pipe, live, tally: Tally::new(), served, refused: None };
     watch.run(args, &interrupt);
     // The same Ctrl-C may have ended the program at the other end of the pipe within a frame.
     let cut = watch.log.cut().filter(|_| !interrupt.is_requested());
     let failure = watch.log.failure().or(cut);
-    let Watch { server, live, mut tally, served, .. } = watch;
+    let Watch { server, live, mut tally, served, refused, .. } = watch;
     let local = server.local_address();
     live.finish();
     tally.take_up(&server, &served);
@@ -94,6 +94,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Outcome> {
     }
     if let Some((client, end)) = tally.ends.front().filter(|(_, end)| args.once && !is_clean(end)) {
         anyhow::bail!("client {client} did not end the stream: {end}");
+    }
+    if let Some((client, why)) = refused {
+        anyhow::bail!("client {client} was refused: {why}");
     }
     if args.once && counts.frames == 0 && !interrupt.is_requested() {
         anyhow::bail!("no client received a frame");
@@ -182,9 +185,20 @@ struct Watch {
     live: Live,
     tally: Tally,
     served: Arc<Served>,
+    /// The only client of `--once`, if it was refused.
+    refused: Option<(SocketAddr, String)>,
 }
 
 impl Watch {
+    /// Returns whether a client was refused while there was no other.
+    fn was_refused(&mut self, counts: &ServerCounts) -> bool {
+        let refused = self.server.take_refusals().into_iter();
+        let refused = refused.filter(|(_, why)| why.reason != Reason::Busy).last();
+        self.refused =
+            refused.filter(|_| counts.clients == 0).map(|(client, why)| (client, why.text));
+        self.refused.is_some()
+    }
+
     /// Runs until the end.
     fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
         let start = Instant::now();
@@ -220,7 +234,7 @@ impl Watch {
                 self.live.print(&format!("client {client} disconnected: {end}"));
                 self.tally.note_end(client, end);
             }
-            if is_over {
+            if is_over || args.once && self.was_refused(&counts) {
                 return;
             }
             if let Some(pipe) = &self.pipe {

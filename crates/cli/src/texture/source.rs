@@ -65,6 +65,7 @@ pub(crate) fn open(
         SourceError::Pattern(error) => Usage(error.to_string()).into(),
         error => error.into(),
     })?;
+    warn_of_rounding(&name(path), &source);
     let rate = args.fps.unwrap_or_else(|| source.rate());
     Ok(Some(Played { source, rate, most: args.frames, taken: 0, live: None, log: Arc::default() }))
 }
@@ -97,11 +98,19 @@ fn open_live(
     let opened = LiveSource::open(name.as_ref(), options, open, is_cancelled);
     let opened = opened.map_err(|error| explained(error, &name))?;
     Ok(opened.map(|source| {
+        warn_of_rounding(&name, &source);
         let (rate, live) = (source.rate(), Some(source.handle()));
         close_on(interrupt.clone(), source.handle());
         let (source, most, taken) = (Box::new(source), args.frames, 0);
         Played { source, rate, most, taken, live, log: Arc::default() }
     }))
+}
+
+/// Reports that samples are rounded. [`Played`] does not pass this on, so that the server does not repeat it.
+fn warn_of_rounding(name: &str, source: &impl Source) {
+    if let Some(bits) = source.rounded_from() {
+        tracing::warn!("{name}: samples of {bits} bits are rounded to 8");
+    }
 }
 
 /// Ends a source at Ctrl-C, because its reader may block for ever.

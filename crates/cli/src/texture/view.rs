@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::{
     ClientOptions, ClientStatistics, FrameRate, Rate, Stopped, TextureClient, TextureError,
-    TextureSink,
+    TextureSink, Transfer,
 };
 use rushes::zrtp::SasStatus;
 
@@ -108,6 +108,9 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
     live.print(&format!("receiving {beginning}"));
+    if client.shape().is_some_and(|shape| shape.layout().colour().transfer == Transfer::Pq) {
+        live.print("the frames are HDR (PQ): they are not tone-mapped and look pale");
+    }
     let format = client.shape().map_or("", |shape| shape.layout().format().name());
     let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));
     metrics.observe(|| viewed.clone());

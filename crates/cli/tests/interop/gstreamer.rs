@@ -67,7 +67,7 @@ fn to_gstreamer(kind: Kind, more: &[&str]) {
         )
         .listening(port);
         send(file, port, more);
-        process.stop_after(Duration::from_millis(500));
+        process.having_read(&[port]).stop_after(Duration::from_millis(500));
         assert_same(file, &copy);
     }
 }
@@ -103,7 +103,7 @@ fn frames_to_gstreamer(kind: Kind) {
         )
         .listening(port);
         send(file, port, &[]);
-        process.stop_after(Duration::from_millis(500));
+        process.having_read(&[port]).stop_after(Duration::from_millis(500));
         let sent = units(file, kind.codec);
         for (at, frame) in sent.iter().enumerate() {
             let received = std::fs::read(name(&at.to_string()));
@@ -148,7 +148,7 @@ fn gstreamer_sets_itself_up_from_our_description() {
         )
         .listening(port);
         send(file, port, more);
-        process.stop_after(Duration::from_secs(1));
+        process.having_read(&[port]).stop_after(Duration::from_secs(1));
         assert_same_behind_parameter_sets(file, &copy);
     }
 }
@@ -246,7 +246,7 @@ fn gstreamer_reads_the_capture_time_and_writes_it_again() {
     )
     .listening(from);
     send(file, from, &["--capture-time=ntp-64"]);
-    gstreamer.stop_after(Duration::from_millis(500));
+    gstreamer.having_read(&[from]).stop_after(Duration::from_millis(500));
     let report = received(process);
     let latency = &report["capture_to_delivery"];
     // GStreamer sends no reports, so the time comes from the extension alone, unchanged: at both ends

@@ -59,6 +59,22 @@ fn is_open(port: u16) -> bool {
         .any(|table| table.lines().any(|line| line.contains(&name)))
 }
 
+/// Returns the octets that wait in the sockets of `port`, as the kernel counts them.
+fn octets_waiting(port: u16) -> u64 {
+    let name = format!(":{port:04X}");
+    let of_line = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let is_it = fields.next().is_some_and(|local| local.ends_with(&name));
+        let queues = fields.nth(2).filter(|_| is_it)?;
+        u64::from_str_radix(queues.split_once(':')?.1, 16).ok()
+    };
+    ["/proc/net/udp", "/proc/net/udp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .map(|table| table.lines().filter_map(of_line).sum::<u64>())
+        .sum()
+}
+
 /// Returns where each thread of a process waits in the kernel.
 fn threads_of(id: u32) -> String {
     let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
@@ -120,6 +136,19 @@ impl Process {
         }
         // A port is open before its pipeline runs.
         thread::sleep(Duration::from_millis(300));
+        self
+    }
+
+    /// Waits until all that was sent to `ports` has been read, by this process or a relay before it.
+    ///
+    /// A program that is interrupted drops what waits in its socket.
+    pub(crate) fn having_read(self, ports: &[u16]) -> Self {
+        let deadline = Instant::now() + PATIENCE;
+        for port in ports {
+            while octets_waiting(*port) > 0 && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
         self
     }
 

@@ -243,7 +243,7 @@ fn to_gstreamer(sound: Sound, more: &[&str]) {
     .listening(port);
     let payload_type = sound.payload_type.to_string();
     send(&file, port, &[&["--payload-type", &payload_type], more].concat());
-    process.stop_after(Duration::from_millis(500));
+    process.having_read(&[port]).stop_after(Duration::from_millis(500));
     check(&fs::read(copy).unwrap(), &samples);
 }
 

@@ -78,7 +78,7 @@ fn gstreamer_receives_many_slices() {
         );
         let process = launch(&pipeline, &[]).listening(port);
         send(&file, port, &[]);
-        process.stop_after(Duration::from_millis(500));
+        process.having_read(&[port]).stop_after(Duration::from_millis(500));
         assert_same(&file, &copy);
     }
 }

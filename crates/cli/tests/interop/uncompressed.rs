@@ -206,7 +206,7 @@ fn gstreamer_sends_and_receives_uncompressed_video() {
         )
         .listening(port);
         send(&file, port, &[&options[..], &["--fps", "25"]].concat());
-        process.stop_after(Duration::from_millis(500));
+        process.having_read(&[port]).stop_after(Duration::from_millis(500));
         assert_same(form, &file, &back);
     }
 }

@@ -259,6 +259,14 @@ fn a_request_that_the_server_cannot_fulfil_is_an_error() {
         let log = text(&viewed.stderr);
         assert!(log.contains(word) && log.contains("cannot view"), "{arguments:?}: {log}");
     }
+    let once = serving(PATTERN, &["--once"]);
+    assert_eq!(
+        texture(&["view", "--null", &once.address, "--format", "etc1"]).status.code(),
+        Some(1)
+    );
+    let (ended, log) = once.finish();
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(log.contains("was refused") && log.contains("to etc1"), "{log}");
     let other = texture(&["serve", PATTERN, "--listen", &address]);
     assert_eq!(other.status.code(), Some(1));
     assert!(text(&other.stderr).contains(&address), "{}", text(&other.stderr));

@@ -295,9 +295,8 @@ impl Assembly {
             }
             let mut missing = missing_of(it, packets.clone());
             if missing == packets.len() as u32 {
-                // As many as the last time.
+                // As many as the last time. The octets of the frame before stay, as if the frame were lost.
                 missing = held.packets;
-                held.frame = None;
             } else {
                 held.packets = packing
                     .and_then(|packing| self.plan.packed_packets(&stripe, packing))

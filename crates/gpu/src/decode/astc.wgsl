@@ -58,13 +58,19 @@ fn block_mode(mode: u32) -> Settings {
     } else {
         upper = bits_of(mode, 2u, 2u);
         switch b {
+            case 0u: { settings.grid = vec2<u32>(12u, a + 2u); }
+            case 1u: { settings.grid = vec2<u32>(a + 2u, 12u); }
             case 2u: {
                 settings.planes = 1u;
                 high = 0u;
                 settings.grid = vec2<u32>(a + 6u, bits_of(mode, 9u, 2u) + 6u);
             }
-            // Larger than any block here, or reserved.
-            default: { settings.grid = vec2<u32>(12u); }
+            default: {
+                // The last two are reserved: larger than any block.
+                settings.grid = select(
+                    vec2<u32>(16u), select(vec2<u32>(6u, 10u), vec2<u32>(10u, 6u), a == 1u), a < 2u,
+                );
+            }
         }
     }
     settings.legal = upper != 0u && all(settings.grid <= BLOCK);

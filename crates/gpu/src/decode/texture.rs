@@ -184,6 +184,12 @@ pub(super) fn format_of(format: Format) -> Option<TextureFormat> {
         Format::Astc8x5 => astc(AstcBlock::B8x5),
         Format::Astc8x6 => astc(AstcBlock::B8x6),
         Format::Astc8x8 => astc(AstcBlock::B8x8),
+        Format::Astc10x5 => astc(AstcBlock::B10x5),
+        Format::Astc10x6 => astc(AstcBlock::B10x6),
+        Format::Astc10x8 => astc(AstcBlock::B10x8),
+        Format::Astc10x10 => astc(AstcBlock::B10x10),
+        Format::Astc12x10 => astc(AstcBlock::B12x10),
+        Format::Astc12x12 => astc(AstcBlock::B12x12),
         _ => return None,
     })
 }

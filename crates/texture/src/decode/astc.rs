@@ -22,8 +22,8 @@ const HIGH_RANGE: u16 = 1 << 2 | 1 << 3 | 1 << 7 | 1 << 11 | 1 << 14 | 1 << 15;
 pub(super) fn decode_block_row(shape: Block, blocks: &[u8], rgba: &mut [u8], stride: usize) {
     let [width, height] = [shape.width as usize, shape.height as usize];
     for (at, block) in blocks.as_chunks::<16>().0.iter().enumerate() {
-        // The largest block has 8×8 pixels.
-        let mut pixels = [u32::from_le_bytes([ERROR[2], ERROR[1], ERROR[0], ERROR[3]]); 64];
+        // The largest block has 12×12 pixels.
+        let mut pixels = [u32::from_le_bytes([ERROR[2], ERROR[1], ERROR[0], ERROR[3]]); 144];
         if is_legal(u128::from_le_bytes(*block), shape) {
             decode_astc_block(block, width, height, &mut pixels);
         }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::Format;
 
-    const FORMATS: [Format; 8] = [
+    const FORMATS: [Format; 14] = [
         Format::Astc4x4,
         Format::Astc5x4,
         Format::Astc5x5,
@@ -174,6 +174,12 @@ mod tests {
         Format::Astc8x5,
         Format::Astc8x6,
         Format::Astc8x8,
+        Format::Astc10x5,
+        Format::Astc10x6,
+        Format::Astc10x8,
+        Format::Astc10x10,
+        Format::Astc12x10,
+        Format::Astc12x12,
     ];
 
     fn pixels(format: Format, block: u128) -> Vec<[u8; 4]> {
@@ -218,6 +224,26 @@ mod tests {
     }
 
     #[test]
+    fn weights_of_wide_grids_are_those_of_their_pixels() {
+        // Block modes 12×a, a×12, 6×10 and 10×6 with weights of one bit, which are 0.
+        for (mode, fits) in [
+            (0x004, (12, 2)),
+            (0x084 | 1 << 5, (3, 12)),
+            (0x184, (6, 10)),
+            (0x184 | 1 << 5, (10, 6)),
+        ] {
+            for format in FORMATS {
+                let shape = format.planes()[0].block;
+                let dark = mode | 255 << 25;
+                let is_legal = fits.0 <= shape.width && fits.1 <= shape.height;
+                let expected = if is_legal { [0, 0, 0, 255] } else { ERROR };
+                let found = pixels(format, dark);
+                assert!(found.iter().all(|pixel| *pixel == expected), "{format} {fits:?}");
+            }
+        }
+    }
+
+    #[test]
     fn illegal_blocks_have_the_error_colour() {
         let dual_with_four_partitions = 1 << 10 | 3 << 11 | 0x42;
         let reserved = [0, 0x1c0, 0x1e0, 0x1c4 | 1 << 6];
@@ -241,7 +267,7 @@ mod tests {
             u128::from(state)
         };
         let mut legal = 0;
-        for _ in 0..400_000 {
+        for _ in 0..250_000 {
             let block = next() << 64 | next();
             for format in FORMATS {
                 let shape = format.planes()[0].block;
@@ -259,6 +285,7 @@ mod tests {
             rest = rest.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let block = settings | u128::from(rest) << 17 | u128::from(rest.reverse_bits()) << 64;
             assert_eq!(pixels(Format::Astc8x8, block).len(), 64);
+            assert_eq!(pixels(Format::Astc12x12, block).len(), 144);
         }
     }
 }

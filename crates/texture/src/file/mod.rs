@@ -27,7 +27,7 @@ pub use png::{PngError, PngWriter, read_png};
 pub use raw::{RawReader, RawStream, RawWriter};
 pub use y4m::{Y4mError, Y4mReader, Y4mStream, Y4mWriter};
 
-pub(crate) use png::digits;
+pub(crate) use png::{digits, read_deep_png};
 
 /// A reader of consecutive frames.
 pub trait FrameReader: Send {
@@ -39,6 +39,11 @@ pub trait FrameReader: Send {
 
     /// Returns the number of frames, if the file's length determines it.
     fn length(&self) -> Option<u64>;
+
+    /// Returns the bits of the file's samples, if they are rounded to 8; by default `None`.
+    fn rounded_from(&self) -> Option<u32> {
+        None
+    }
 
     /// Replaces the contents of `frame` with the next frame. Returns `false` at the end.
     ///

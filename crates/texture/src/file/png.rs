@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use png::{ColorType, Decoder, DecodingError, EncodingError, Transformations};
+use png::{BitDepth, ColorType, Decoder, DecodingError, EncodingError, Transformations};
 
 use crate::file::{FileError, FrameWriter, PartFile, check_size};
 use crate::format::Format;
@@ -45,20 +45,29 @@ fn encoding(error: EncodingError) -> FileError {
 
 /// Replaces the contents of `frame` with a PNG image, and returns its layout.
 ///
-/// Grey levels and palettes are expanded, and 16-bit samples are reduced to 8 bits; with
+/// Grey levels and palettes are expanded, and 16-bit samples are rounded to 8 bits; with
 /// transparency of any kind the format is [`Format::Rgba8`], otherwise [`Format::Rgb24`].
 ///
 /// # Errors
 ///
 /// [`FileError`] with [`PngError`] if the file is damaged or claims a size that it cannot hold.
 pub fn read_png(path: &Path, frame: &mut Vec<u8>) -> Result<Layout, FileError> {
+    Ok(read_deep_png(path, frame)?.0)
+}
+
+/// Like [`read_png`]; also returns the bits of a sample, if they were rounded.
+pub(crate) fn read_deep_png(
+    path: &Path,
+    frame: &mut Vec<u8>,
+) -> Result<(Layout, Option<u32>), FileError> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     let mut decoder = Decoder::new(BufReader::new(file));
-    decoder.set_transformations(Transformations::normalize_to_color8());
+    decoder.set_transformations(Transformations::EXPAND);
     let mut reader = decoder.read_info().map_err(decoding)?;
     let (width, height) = reader.info().size();
-    let (color, _) = reader.output_color_type();
+    let (color, depth) = reader.output_color_type();
+    let is_deep = depth == BitDepth::Sixteen;
     let alpha = matches!(color, ColorType::Rgba | ColorType::GrayscaleAlpha);
     let format = if alpha { Format::Rgba8 } else { Format::Rgb24 };
     let layout = Layout::new(format, width, height)?;
@@ -68,18 +77,35 @@ pub fn read_png(path: &Path, frame: &mut Vec<u8>) -> Result<Layout, FileError> {
     }
     frame.clear();
     frame.resize(layout.bytes(), 0);
-    match color {
-        ColorType::Rgb | ColorType::Rgba => {
-            reader.next_frame(frame).map_err(decoding)?;
-        }
-        _ => {
-            let samples = if alpha { 2 } else { 1 };
-            let mut grey = vec![0; width as usize * height as usize * samples];
-            reader.next_frame(&mut grey).map_err(decoding)?;
-            unfold_grey(&grey, samples, frame);
-        }
+    let is_grey = !matches!(color, ColorType::Rgb | ColorType::Rgba);
+    if !is_deep && !is_grey {
+        reader.next_frame(frame).map_err(decoding)?;
+        return Ok((layout, None));
     }
-    Ok(layout)
+    let samples = color.samples();
+    let count = width as usize * height as usize * samples;
+    let mut stored = vec![0; if is_deep { 2 * count } else { count }];
+    reader.next_frame(&mut stored).map_err(decoding)?;
+    if is_deep {
+        round(&mut stored);
+    }
+    if is_grey {
+        unfold_grey(&stored, samples, frame);
+    } else {
+        frame.copy_from_slice(&stored);
+    }
+    Ok((layout, is_deep.then_some(16)))
+}
+
+/// Rounds samples of 16 bits, the higher octet first, to 8 bits.
+fn round(stored: &mut Vec<u8>) {
+    let count = stored.len() / 2;
+    for at in 0..count {
+        let sample = u32::from(u16::from_be_bytes([stored[2 * at], stored[2 * at + 1]]));
+        // 65 535 becomes 255.
+        stored[at] = ((sample + 128) / 257) as u8;
+    }
+    stored.truncate(count);
 }
 
 fn unfold_grey(grey: &[u8], samples: usize, frame: &mut [u8]) {
@@ -194,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    fn write(path: &Path, color: ColorType, depth: png::BitDepth, data: &[u8]) {
+    fn write(path: &Path, color: ColorType, depth: BitDepth, data: &[u8]) {
         let mut encoder = png::Encoder::new(File::create(path).unwrap(), 2, 1);
         encoder.set_color(color);
         encoder.set_depth(depth);
@@ -222,7 +248,12 @@ mod tests {
         let palette = read(ColorType::Indexed, One, &[0b0100_0000]);
         assert_eq!(palette, (Format::Rgb24, vec![1, 2, 3, 4, 5, 6]));
         let deep = read(ColorType::Grayscale, Sixteen, &[7, 0, 9, 255]);
-        assert_eq!(deep.1[..3], [7, 7, 7]);
+        assert_eq!(deep, (Format::Rgb24, vec![7, 7, 7, 10, 10, 10]));
+        let colour = [0, 127, 0, 129, 255, 255, 255, 127, 254, 254, 1, 1];
+        let deep = read(ColorType::Rgb, Sixteen, &colour);
+        assert_eq!(deep, (Format::Rgb24, vec![0, 1, 255, 255, 254, 1]));
+        let deep = read(ColorType::GrayscaleAlpha, Sixteen, &[7, 7, 0, 200, 9, 9, 255, 0]);
+        assert_eq!(deep, (Format::Rgba8, vec![7, 7, 7, 1, 9, 9, 9, 254]));
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl FromStr for Samples {
 }
 
 impl Samples {
+    /// Returns the bits of a sample, if they are rounded to 8.
+    pub(super) fn rounded_from(self) -> Option<u32> {
+        (self.bits > 8).then_some(self.bits)
+    }
+
     /// Returns the siting that the parameter names.
     pub(super) fn siting(self) -> Option<Siting> {
         self.siting

@@ -225,6 +225,10 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
         self.length
     }
 
+    fn rounded_from(&self) -> Option<u32> {
+        self.header.samples.rounded_from()
+    }
+
     fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
         let memory = (&mut self.stored, frame);
         let read = next_frame(&mut self.reader, &self.header, (self.frame, self.file), memory)?;
@@ -277,6 +281,11 @@ impl<R: BufRead> Y4mStream<R> {
     /// Returns the frames per second.
     pub fn rate(&self) -> Rate {
         self.header.rate
+    }
+
+    /// Returns the bits of the input's samples, if they are rounded to 8.
+    pub fn rounded_from(&self) -> Option<u32> {
+        self.header.samples.rounded_from()
     }
 
     /// Returns the underlying reader. Bytes that are read from it are missing from the frames.
@@ -508,6 +517,18 @@ mod tests {
         let file = format!("YUV4MPEG2 W1 {parameters}\n");
         let reader = Y4mReader::with_hint(Cursor::new(file.as_bytes()), hint).unwrap();
         reader.layout().colour()
+    }
+
+    #[test]
+    fn samples_of_more_than_eight_bits_say_that_they_are_rounded() {
+        for (samples, bits) in
+            [("420jpeg", None), ("444", None), ("420p10", Some(10)), ("mono16", Some(16))]
+        {
+            let file = format!("YUV4MPEG2 W2 H2 C{samples}\n");
+            let reader = Y4mReader::new(Cursor::new(file.as_bytes())).unwrap();
+            let stream = Y4mStream::new(file.as_bytes()).unwrap().unwrap();
+            assert_eq!((reader.rounded_from(), stream.rounded_from()), (bits, bits), "{samples}");
+        }
     }
 
     #[test]

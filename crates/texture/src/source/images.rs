@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::file::{digits, read_png};
+use crate::file::{digits, read_deep_png, read_png};
 use crate::layout::Layout;
 use crate::rate::Rate;
 use crate::source::frame::Pool;
@@ -15,6 +15,8 @@ use crate::source::{Frame, Source, SourceError};
 pub struct Images {
     paths: Vec<PathBuf>,
     layout: Layout,
+    /// The bits of the first image's samples, if they are rounded.
+    rounded_from: Option<u32>,
     rate: Rate,
     next: usize,
     pool: Pool,
@@ -84,9 +86,9 @@ impl Images {
             None => vec![path.to_owned()],
         };
         let first = paths.first().ok_or_else(|| SourceError::Empty(path.to_owned()))?;
-        let layout = read_png(first, &mut Vec::new());
-        let layout = layout.map_err(|error| SourceError::file(first, error))?;
-        Ok(Self { paths, layout, rate, next: 0, pool: Pool::default() })
+        let read = read_deep_png(first, &mut Vec::new());
+        let (layout, rounded_from) = read.map_err(|error| SourceError::file(first, error))?;
+        Ok(Self { paths, layout, rounded_from, rate, next: 0, pool: Pool::default() })
     }
 }
 
@@ -101,6 +103,10 @@ impl Source for Images {
 
     fn length(&self) -> Option<u64> {
         Some(self.paths.len() as u64)
+    }
+
+    fn rounded_from(&self) -> Option<u32> {
+        self.rounded_from
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
@@ -159,6 +165,22 @@ mod tests {
         assert_eq!(read(folder.path()).unwrap(), [8, 9, 10, 11]);
         assert_eq!(read(&folder.path().join("a%d.png")).unwrap(), [8, 9, 10, 11]);
         assert_eq!(read(&folder.path().join("a%02d.png")).unwrap(), [10, 11]);
+    }
+
+    #[test]
+    fn images_of_sixteen_bits_are_rounded_and_say_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        let open = || Images::open(&path, Rate::DEFAULT).unwrap();
+        for (depth, expected) in [(png::BitDepth::Eight, None), (png::BitDepth::Sixteen, Some(16))]
+        {
+            let mut encoder = png::Encoder::new(fs::File::create(&path).unwrap(), 1, 1);
+            encoder.set_depth(depth);
+            let samples = &[9, 255][..depth as usize / 8];
+            encoder.write_header().unwrap().write_image_data(samples).unwrap();
+            assert_eq!(open().rounded_from(), expected);
+        }
+        assert_eq!(open().next_frame().unwrap().unwrap()[..], [10; 3]);
     }
 
     #[test]

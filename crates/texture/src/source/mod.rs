@@ -41,6 +41,11 @@ pub trait Source: Send {
     /// Returns the number of frames from the first to the end, if known.
     fn length(&self) -> Option<u64>;
 
+    /// Returns the bits of the input's samples, if they are rounded to 8; by default `None`.
+    fn rounded_from(&self) -> Option<u32> {
+        None
+    }
+
     /// Returns the next frame, of exactly [`Layout::bytes`] bytes, or `None` at the end.
     ///
     /// The caller may hold it for any time; the source then fills other frames.
@@ -123,6 +128,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn length(&self) -> Option<u64> {
         (**self).length()
+    }
+
+    fn rounded_from(&self) -> Option<u32> {
+        (**self).rounded_from()
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {

@@ -36,6 +36,10 @@ impl<R: FrameReader> Source for FileSource<R> {
         self.reader.length()
     }
 
+    fn rounded_from(&self) -> Option<u32> {
+        self.reader.rounded_from()
+    }
+
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
         let read = self.pool.fill(|frame| self.reader.read_frame(frame));
         read.map_err(|error| SourceError::file(&self.path, error))

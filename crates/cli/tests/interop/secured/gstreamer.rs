@@ -89,7 +89,7 @@ fn to_gstreamer(suite: Suite) {
         let process = launch(&pipeline, &[]).listening(port);
         let relay = Recorder::to(port);
         send_secured(&file, relay.port, suite);
-        process.stop_after(Duration::from_millis(500));
+        process.having_read(&[relay.port, port]).stop_after(Duration::from_millis(500));
         assert_encrypted(relay, &file, true);
         assert_same(&file, &copy);
     }

@@ -162,7 +162,8 @@ fn packets_under_a_wrong_key_are_refused_and_counted() {
         .listening(port);
         let report = send_secured(&file, port, suite);
         // For the receiver the stream has not begun, so only Ctrl-C ends it.
-        let (code, (out, err)) = process.ended_after(Duration::from_millis(500));
+        let (code, (out, err)) =
+            process.having_read(&[port]).ended_after(Duration::from_millis(500));
         let packets = report["sent"]["packets"].as_u64().unwrap();
         assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
         assert!(err.contains(&format!("discarded: {packets} authentication failed\n")), "{err}");

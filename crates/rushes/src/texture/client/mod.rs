@@ -130,6 +130,14 @@ pub struct ClientStatistics {
     pub latency_p99: Option<Duration>,
     /// Maximum error of the latencies: half a round trip, and the clocks' drift.
     pub latency_error: Option<Duration>,
+    /// Stripes that arrived packed
+    /// ([`ServerOptions::packing`](crate::texture::ServerOptions::packing)).
+    pub stripes_unpacked: u64,
+    /// Stripes that the server reported as unchanged, and whose octets the client had.
+    pub stripes_unchanged: u64,
+    /// Stripes that the server reported as unchanged, but whose octets had not arrived before. Their frames are
+    /// damaged.
+    pub stripes_stale: u64,
 }
 
 impl fmt::Debug for TextureClient {
@@ -453,6 +461,9 @@ impl Inner {
             latency_p50: latencies.p50,
             latency_p99: latencies.p99,
             latency_error: state.clock.map(|clock| clock.error),
+            stripes_unpacked: all.stripes_unpacked,
+            stripes_unchanged: all.stripes_unchanged,
+            stripes_stale: all.stripes_stale,
         }
     }
 }

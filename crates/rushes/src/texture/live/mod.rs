@@ -48,6 +48,7 @@ pub struct LiveSource {
     name: PathBuf,
     layout: Layout,
     rate: Rate,
+    rounded_from: Option<u32>,
     handle: LiveHandle,
 }
 
@@ -63,8 +64,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The layout and the rate once the first frame begins.
-    begun: Option<(Layout, Rate)>,
+    /// The layout, the rate and the bits of rounded samples, once the first frame begins.
+    begun: Option<(Layout, Rate, Option<u32>)>,
     frames: VecDeque<(Frame, Instant)>,
     /// How the input ended.
     end: Option<Result<(), FileError>>,
@@ -162,7 +163,7 @@ impl LiveSource {
         let thread = thread::Builder::new().name("rushes-live".into()).spawn(run);
         thread.map_err(|error| failed(name, error))?;
         let mut state = handle.0.lock();
-        let (layout, rate) = loop {
+        let (layout, rate, rounded_from) = loop {
             if let Some(begun) = state.begun {
                 break begun;
             }
@@ -176,7 +177,7 @@ impl LiveSource {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         drop(state);
-        Ok(Some(Self { name: name.to_owned(), layout, rate, handle }))
+        Ok(Some(Self { name: name.to_owned(), layout, rate, rounded_from, handle }))
     }
 }
 
@@ -197,6 +198,10 @@ impl Source for LiveSource {
 
     fn length(&self) -> Option<u64> {
         None
+    }
+
+    fn rounded_from(&self) -> Option<u32> {
+        self.rounded_from
     }
 
     fn live(&self) -> Option<Arc<dyn Live>> {
@@ -240,7 +245,8 @@ fn read(shared: &Shared, reader: impl BufRead, options: LiveOptions) -> Result<(
     }
     let (layout, rate) = frames.begun();
     let rate = options.rate.unwrap_or(rate);
-    shared.update(|state| state.begun = Some((layout, rate)));
+    let begun = (layout, rate, frames.rounded_from());
+    shared.update(|state| state.begun = Some(begun));
     let (mut pool, mut pace) = (Pool::default(), Pace::new(rate.interval()));
     while let Some(frame) = pool.fill(|frame| frames.read(frame))? {
         let mut arrival = Instant::now();
@@ -277,6 +283,13 @@ impl<R: BufRead> Frames<R> {
         match self {
             Self::Y4m(stream) => (*stream.layout(), stream.rate()),
             Self::Raw(stream) => (*stream.layout(), Rate::DEFAULT),
+        }
+    }
+
+    fn rounded_from(&self) -> Option<u32> {
+        match self {
+            Self::Y4m(stream) => stream.rounded_from(),
+            Self::Raw(_) => None,
         }
     }
 

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rushes_delivery::control::{Message, Reason, Server, ServerEvent, State, Stopped, UnitOpening};
+use rushes_delivery::control::{
+    Message, Reason, Server, ServerEvent, State, Stopped, StoppedBy, UnitOpening,
+};
 use rushes_net::TcpSocket;
 
 use super::super::sealing;
@@ -105,6 +107,8 @@ impl Connection<'_> {
                         tracing::info!(peer = %self.peer(), %reason, text, "a client was refused");
                         // This fails only if no session was requested.
                         let _ = self.machine.refuse(reason, &text);
+                        let stopped = Stopped { by: StoppedBy::Own, reason, text };
+                        self.inner.tally.note_refusal(self.peer(), stopped);
                     }
                 }
             }

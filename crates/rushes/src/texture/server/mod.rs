@@ -130,6 +130,9 @@ impl TextureServer {
         let layout = *source.layout();
         let format = options.format.unwrap_or_else(|| layout.format());
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
+        if let Some(bits) = source.rounded_from() {
+            tracing::warn!("the source's samples of {bits} bits are rounded to 8");
+        }
         let rate = source.rate();
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         SessionPace::new(options.paced(options.transport), rate)?;
@@ -232,6 +235,11 @@ impl TextureServer {
     /// Removes and returns the client's address and the outcome of each ended session; 64 are kept.
     pub fn take_ends(&self) -> Vec<(SocketAddr, Stopped)> {
         self.inner.tally.take_ends()
+    }
+
+    /// Removes and returns the address of each client that was refused, and why; 64 are kept.
+    pub fn take_refusals(&self) -> Vec<(SocketAddr, Stopped)> {
+        self.inner.tally.take_refusals()
     }
 
     /// Returns the short authentication strings of sessions whose keys were agreed on by ZRTP.

@@ -15,7 +15,7 @@ use super::work::Sent;
 /// Frames whose timings are kept.
 const FRAMES_MAX: usize = 1_024;
 
-/// Ended sessions that are kept until they are taken.
+/// Ended sessions, and refused clients, that are kept until they are taken.
 const ENDS_MAX: usize = 64;
 
 /// Counters of a [`TextureServer`](crate::texture::TextureServer) for all clients together.
@@ -74,6 +74,7 @@ struct State {
     counts: ServerCounts,
     frames: VecDeque<SentFrame>,
     ends: VecDeque<(SocketAddr, Stopped)>,
+    refusals: VecDeque<(SocketAddr, Stopped)>,
 }
 
 impl Tally {
@@ -112,11 +113,11 @@ impl Tally {
     }
 
     pub(super) fn note_end(&self, peer: SocketAddr, stopped: &Stopped) {
-        let mut state = lock(&self.state);
-        if state.ends.len() == ENDS_MAX {
-            state.ends.pop_front();
-        }
-        state.ends.push_back((peer, stopped.clone()));
+        push(&mut lock(&self.state).ends, (peer, stopped.clone()));
+    }
+
+    pub(super) fn note_refusal(&self, peer: SocketAddr, stopped: Stopped) {
+        push(&mut lock(&self.state).refusals, (peer, stopped));
     }
 
     pub(super) fn counts(&self) -> ServerCounts {
@@ -131,4 +132,16 @@ impl Tally {
     pub(super) fn take_ends(&self) -> Vec<(SocketAddr, Stopped)> {
         lock(&self.state).ends.drain(..).collect()
     }
+
+    pub(super) fn take_refusals(&self) -> Vec<(SocketAddr, Stopped)> {
+        lock(&self.state).refusals.drain(..).collect()
+    }
+}
+
+/// Keeps the latest [`ENDS_MAX`].
+fn push<T>(ends: &mut VecDeque<T>, end: T) {
+    if ends.len() == ENDS_MAX {
+        ends.pop_front();
+    }
+    ends.push_back(end);
 }

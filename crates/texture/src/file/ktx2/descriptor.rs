@@ -36,6 +36,12 @@ fn srgb_format(format: Format) -> Option<u32> {
         Format::Astc8x5 => 168,
         Format::Astc8x6 => 170,
         Format::Astc8x8 => 172,
+        Format::Astc10x5 => 174,
+        Format::Astc10x6 => 176,
+        Format::Astc10x8 => 178,
+        Format::Astc10x10 => 180,
+        Format::Astc12x10 => 182,
+        Format::Astc12x12 => 184,
         Format::Yuv420 | Format::Yuv422 | Format::YCoCg420 => return None,
     })
 }
@@ -57,6 +63,12 @@ pub(super) fn of_vk_format(number: u32) -> Option<Format> {
         167 | 168 => Format::Astc8x5,
         169 | 170 => Format::Astc8x6,
         171 | 172 => Format::Astc8x8,
+        173 | 174 => Format::Astc10x5,
+        175 | 176 => Format::Astc10x6,
+        177 | 178 => Format::Astc10x8,
+        179 | 180 => Format::Astc10x10,
+        181 | 182 => Format::Astc12x10,
+        183 | 184 => Format::Astc12x12,
         _ => return None,
     })
 }
@@ -148,9 +160,8 @@ pub(super) fn descriptor(layout: &Layout) -> Vec<u8> {
     let (format, colour) = (layout.format(), layout.colour());
     let (model, samples) = samples(format);
     let block = format.planes()[0].block;
-    // The formats without an sRGB variant are described as linear.
-    let curve =
-        colour.transfer == Transfer::Sdr && !matches!(format, Format::YCoCgBc3 | Format::Rgb565);
+    // Luma and chroma must not be taken for values on the curve. A format without an sRGB variant may have it.
+    let curve = colour.transfer == Transfer::Sdr && format != Format::YCoCgBc3;
     let transfer = match colour.transfer {
         Transfer::Pq => TRANSFER_PQ_EOTF,
         Transfer::Sdr if curve => TRANSFER_SRGB,
@@ -204,11 +215,21 @@ mod tests {
             let number = vk_format(&layout).unwrap();
             assert!(is_compatible(number, format), "{format}");
             // UNORM of R8G8B8, R8G8B8A8, R5G6B5, BC1, BC3, ETC2 and ASTC in Vulkan.
-            let linear = [23, 37, 4, 131, 137, 147, 157, 159, 161, 163, 165, 167, 169, 171];
-            assert!(linear.contains(&number), "{format}: {number}");
+            let is_astc = (157..184).contains(&number) && number % 2 == 1;
+            let is_linear = is_astc || [23, 37, 4, 131, 137, 147].contains(&number);
+            assert!(is_linear, "{format}: {number}");
             let descriptor = descriptor(&layout);
             assert_eq!(descriptor[13..15], [PRIMARIES_BT2020, TRANSFER_PQ_EOTF], "{format}");
             assert_eq!(colour(*descriptor.first_chunk().unwrap()), hdr, "{format}");
+        }
+    }
+
+    #[test]
+    fn pictures_have_the_curve_and_luma_with_chroma_has_none() {
+        for format in Format::ALL.into_iter().filter(|format| format.planes().len() == 1) {
+            let transfer = descriptor(&Layout::new(format, 4, 4).unwrap())[14];
+            let expected = if format == Format::YCoCgBc3 { TRANSFER_LINEAR } else { TRANSFER_SRGB };
+            assert_eq!(transfer, expected, "{format}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! KTX 2.0, the Khronos container, for encoded frames.
 //!
 //! Frames are the layers of one array texture without mipmaps or supercompression, with row 0 at
-//! the top. `KTXanimData` holds the rate: a frame lasts `duration / timescale` seconds. The key
+//! the top; a single frame is a texture that is no array. `KTXanimData` holds the rate: a frame lasts
+//! `duration / timescale` seconds. As only arrays may have it, it is `FramePeriod` with a single frame. The key
 //! `RushesFormat` holds the format's name as zero-terminated text. It distinguishes formats with
 //! the same `vkFormat` (`ycocg-bc3` and `bc3`, `etc1` and `etc2`) and is optional for others. The data
 //! format descriptor has the primaries and the curve of R'G'B' ([`Colour`](crate::Colour)). Formats with a
@@ -28,6 +29,9 @@ const LEVEL_BYTES_AT: u64 = 88;
 
 /// The key of the rate: duration, timescale and loop count.
 const KEY_RATE: &[u8] = b"KTXanimData";
+
+/// The key of the same values in a file of one frame. It is as long as [`KEY_RATE`], and first in byte order, too.
+const KEY_PERIOD: &[u8; KEY_RATE.len()] = b"FramePeriod";
 
 /// The key of the format's name.
 const KEY_FORMAT: &[u8] = b"RushesFormat";

@@ -3,7 +3,9 @@
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 use crate::colour::Colour;
-use crate::file::ktx2::{HEADER, KEY_FORMAT, KEY_RATE, KEYS_MAX, Ktx2Error, MAGIC, descriptor};
+use crate::file::ktx2::{
+    HEADER, KEY_FORMAT, KEY_PERIOD, KEY_RATE, KEYS_MAX, Ktx2Error, MAGIC, descriptor,
+};
 use crate::file::{FileError, FrameReader, read_exactly};
 use crate::format::Format;
 use crate::layout::Layout;
@@ -135,7 +137,9 @@ fn format(header: &Header, keys: &[u8]) -> Result<Format, Ktx2Error> {
 
 fn rate(header: &Header, keys: &[u8]) -> Result<Rate, FileError> {
     let at = u64::from(header.word(56));
-    let Some(value) = value(keys, KEY_RATE, at)? else { return Ok(Rate::DEFAULT) };
+    let found = value(keys, KEY_RATE, at)?;
+    let found = if found.is_some() { found } else { value(keys, KEY_PERIOD, at)? };
+    let Some(value) = found else { return Ok(Rate::DEFAULT) };
     let Some((duration, rest)) = value.split_first_chunk() else {
         return Err(Ktx2Error::Keys(at).into());
     };

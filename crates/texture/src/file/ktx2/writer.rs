@@ -3,7 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use crate::file::ktx2::{
-    HEADER, KEY_FORMAT, KEY_RATE, LAYERS_AT, LEVEL_BYTES_AT, MAGIC, descriptor,
+    HEADER, KEY_FORMAT, KEY_PERIOD, KEY_RATE, LAYERS_AT, LEVEL_BYTES_AT, MAGIC, descriptor,
 };
 use crate::file::{FileError, FrameWriter, PartFile, check_size};
 use crate::layout::Layout;
@@ -60,7 +60,7 @@ fn head(layout: &Layout, vk_format: u32, rate: Rate) -> Vec<u8> {
         layout.width(),
         layout.height(),
         0, // pixelDepth
-        0, // layerCount, written at the end
+        0, // layerCount, written at the end if there are several frames
         1, // faceCount
         1, // levelCount
         0, // supercompressionScheme
@@ -117,8 +117,15 @@ impl<W: Write + Seek> Ktx2Writer<W> {
             return Err(FileError::NoFrames("KTX 2.0"));
         }
         let bytes = (u64::from(self.frames) * self.layout.bytes() as u64).to_le_bytes();
-        self.writer.seek(SeekFrom::Start(LAYERS_AT))?;
-        self.writer.write_all(&self.frames.to_le_bytes())?;
+        if self.frames == 1 {
+            // The key is the first one, behind its length.
+            let at = HEADER + descriptor::descriptor(&self.layout).len() + 4;
+            self.writer.seek(SeekFrom::Start(at as u64))?;
+            self.writer.write_all(KEY_PERIOD)?;
+        } else {
+            self.writer.seek(SeekFrom::Start(LAYERS_AT))?;
+            self.writer.write_all(&self.frames.to_le_bytes())?;
+        }
         self.writer.seek(SeekFrom::Start(LEVEL_BYTES_AT))?;
         self.writer.write_all(&bytes)?;
         self.writer.write_all(&bytes)?;
