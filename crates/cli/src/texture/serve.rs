@@ -192,8 +192,8 @@ struct Watch {
 impl Watch {
     /// Returns whether a client was refused while there was no other.
     fn was_refused(&mut self, counts: &ServerCounts) -> bool {
-        let refused = self.server.take_refusals().into_iter();
-        let refused = refused.filter(|(_, why)| why.reason != Reason::Busy).next_back();
+        let mut refused = self.server.take_refusals().into_iter();
+        let refused = refused.rfind(|(_, why)| why.reason != Reason::Busy);
         self.refused =
             refused.filter(|_| counts.clients == 0).map(|(client, why)| (client, why.text));
         self.refused.is_some()
