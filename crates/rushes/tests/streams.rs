@@ -435,7 +435,9 @@ fn a_reader_that_does_not_run_for_a_while_gives_up_nothing_that_has_arrived() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let ports = [&stream, &polled].map(|stream| stream.local_address().port());
     let send = |numbers: Range<u8>| {
-        ports.iter().for_each(|port| send_in_small_packets(&socket, *port, numbers.clone()));
+        for port in &ports {
+            send_in_small_packets(&socket, *port, numbers.clone());
+        }
     };
     poller.add(polled.split().unwrap().1, 7).unwrap();
     // The frame begins, and its second runs.
