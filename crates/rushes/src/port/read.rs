@@ -114,7 +114,7 @@ impl Port {
         }
     }
 
-    /// Reads what waits in the sockets. It is called before due timers of stream `own` are handled.
+    /// Reads the packets that wait in the sockets, before the timers of stream `own` give them up as lost.
     ///
     /// A thread that did not run for a while finds its timers due, and packets that arrived in time still in
     /// the socket.
