@@ -93,13 +93,11 @@ impl Source for Entry {
         if self.is_gone() {
             return (Given::Gone, None);
         }
-        match &mut self.stream {
-            Kept::Receiver(receiver) => {
-                let (frame, due) = receiver.take(now);
-                (frame.map_or(Given::Nothing, Given::Frame), due)
-            }
-            _ => (Given::Nothing, None),
-        }
+        let Kept::Receiver(receiver) = &mut self.stream else {
+            return (Given::Nothing, None);
+        };
+        let (frame, due) = receiver.take(now);
+        (frame.map_or(Given::Nothing, Given::Frame), due)
     }
 
     fn report(&mut self, error: &Error) {
@@ -176,20 +174,20 @@ impl Poller {
     pub fn remove(&mut self, token: u64) -> Option<StreamReceiver> {
         self.forget_gone();
         let key = self.keys.remove(&token)?;
-        match self.streams.remove(key)?.stream {
-            Kept::Receiver(receiver) => Some(*receiver),
-            _ => None,
-        }
+        let Kept::Receiver(receiver) = self.streams.remove(key)?.stream else {
+            return None;
+        };
+        Some(*receiver)
     }
 
     /// Returns the receiving half of a token's stream, to flush it or to read its counters.
     pub fn receiver(&mut self, token: u64) -> Option<&mut StreamReceiver> {
         self.forget_gone();
         let key = *self.keys.get(&token)?;
-        match &mut self.streams.source_mut(key)?.stream {
-            Kept::Receiver(receiver) => Some(receiver),
-            _ => None,
-        }
+        let Kept::Receiver(receiver) = &mut self.streams.source_mut(key)?.stream else {
+            return None;
+        };
+        Some(receiver)
     }
 
     /// Returns whether a stream has the token, so that another cannot be added with it.
