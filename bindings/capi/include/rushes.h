@@ -2389,8 +2389,8 @@ rushes_status rushes_peer_connection_set_restart_answer(const struct rushes_peer
 // Gets how long the peer has not answered on the path that is used, in nanoseconds; UINT64_MAX while
 // there is none.
 //
-// The peer is asked each 4 s by threads that push, pull or wait. From about 9 s on a restart is
-// worthwhile; after 30 s the path is given up.
+// The peer is asked each 4 s by threads that push, pull or wait. From 10 s on (two unanswered checks
+// take 9 s) a restart is worthwhile; after 30 s the path is given up.
 rushes_status rushes_peer_connection_silence(const struct rushes_peer_connection *connection,
                                              uint64_t *silence);
 
@@ -2513,7 +2513,8 @@ rushes_status rushes_texture_options_format(const struct rushes_texture_options 
                                             const char *format);
 
 // How near to the pictures a server's "bc1", "bc3" and "ycocg-bc3" are: "fast", the default, or
-// "high", which takes several times as long and helps coloured text most.
+// "high", which takes several times as long and helps coloured text most; RUSHES_ERROR_ARGUMENT for
+// any other name.
 rushes_status rushes_texture_options_quality(const struct rushes_texture_options *options,
                                              const char *quality);
 
@@ -2577,9 +2578,9 @@ rushes_status rushes_texture_options_fec(const struct rushes_texture_options *op
 rushes_status rushes_texture_options_packing(const struct rushes_texture_options *options,
                                              bool on);
 
-// What the values of a server's pictures stand for, in the code points of rushes_texture_frame's `colour`:
-// `colour` points to four octets. Unknown code points are refused. The pictures of rushes_texture_serve_from()
-// have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
+// What the values of a server's pictures stand for. `colour` points to four octets, which are copied: the
+// code points of rushes_texture_frame's `colour`, in its order; RUSHES_ERROR_ARGUMENT for unknown ones. The
+// pictures of rushes_texture_serve_from() have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
 // overridden, and the rest is what the file says. Formats without YUV have no matrix, range and location.
 rushes_status rushes_texture_options_colour(const struct rushes_texture_options *options,
                                             const uint8_t *colour);

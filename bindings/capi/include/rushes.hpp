@@ -999,11 +999,12 @@ public:
         return text;
     }
     // Takes the peer's answer to `offer_restart`: both ends look for a path. Keys and streams stay.
+    // Throws if nothing was offered, or if the answer cannot be read.
     void set_restart_answer(const std::string &answer) {
         detail::check(rushes_peer_connection_set_restart_answer(get(), answer.c_str()));
     }
-    // How long the peer has not answered on the path that is used; none while there is none. From about
-    // 9 s on a restart is worthwhile.
+    // How long the peer has not answered on the path that is used; none while there is none. From 10 s
+    // on a restart is worthwhile.
     std::optional<duration> silence() const {
         std::uint64_t silence = 0;
         detail::check(rushes_peer_connection_silence(get(), &silence));

@@ -455,13 +455,8 @@ pub extern "C" fn rushes_peer_connection_add_candidate(
 }
 
 thread_local! {
-    /// The latest fragment that was returned on this thread.
+    /// The latest fragment or further answer that was returned on this thread.
     static TEXT: RefCell<CString> = RefCell::default();
-}
-
-/// Keeps a fragment for the caller, until the next text of this thread.
-fn keep_fragment(fragment: String) -> *const c_char {
-    keep_text(CString::new(fragment).unwrap_or_default())
 }
 
 /// Keeps a text for the caller, until the next one of this thread.
@@ -492,7 +487,7 @@ pub extern "C" fn rushes_peer_connection_add_fragment(
         let fragment = pointer::text(fragment)?;
         let reply = handle::get(connection)?.handle.handle_fragment(fragment)?;
         let Some(reply) = reply else { return Ok(()) };
-        pointer::write(answer, keep_fragment(reply))
+        pointer::write(answer, keep_text(CString::new(reply).unwrap_or_default()))
     })
 }
 
@@ -512,7 +507,7 @@ pub extern "C" fn rushes_peer_connection_offer_restart(
     guard(|| {
         pointer::write(offer, std::ptr::null())?;
         let fragment = handle::get(connection)?.handle.offer_restart()?;
-        pointer::write(offer, keep_fragment(fragment))
+        pointer::write(offer, keep_text(CString::new(fragment).unwrap_or_default()))
     })
 }
 
@@ -536,8 +531,8 @@ pub extern "C" fn rushes_peer_connection_set_restart_answer(
 /// Gets how long the peer has not answered on the path that is used, in nanoseconds; UINT64_MAX while
 /// there is none.
 ///
-/// The peer is asked each 4 s by threads that push, pull or wait. From about 9 s on a restart is
-/// worthwhile; after 30 s the path is given up.
+/// The peer is asked each 4 s by threads that push, pull or wait. From 10 s on (two unanswered checks
+/// take 9 s) a restart is worthwhile; after 30 s the path is given up.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_peer_connection_silence(
     connection: *const PeerConnection,

@@ -241,7 +241,7 @@ impl PeerConnection {
     }
 
     /// For how many seconds the peer has not answered on the path that is used; `None` while there is
-    /// none. From about 9 s on `offer_restart` is worthwhile.
+    /// none. From 10 s on `offer_restart` is worthwhile.
     #[getter]
     fn silence(&self, py: Python<'_>) -> Option<f64> {
         py.detach(|| self.inner.handle.silence()).map(|time| time.as_secs_f64())

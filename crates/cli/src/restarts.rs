@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::peer::PeerHandle;
@@ -15,12 +15,12 @@ use crate::progress::note;
 const SILENCE: Duration = Duration::from_secs(10);
 /// Interval between looks at the path, and between restarts.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Interval between looks for addresses of this end that servers have told since a restart.
+/// Interval between looks for addresses of this end that servers have reported since a restart.
 const LATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of restarts while the server does not answer.
 const ATTEMPTS_MAX: u32 = 12;
-/// Maximum number of requests that tell the server the same addresses.
-const TELLINGS_MAX: u32 = 5;
+/// Maximum number of requests that send the server the same addresses.
+const REQUESTS_MAX: u32 = 5;
 
 /// A thread that restarts ICE where that helps. It ends when this is dropped, after at most one request.
 pub(crate) struct Restarts {
@@ -35,8 +35,7 @@ impl Restarts {
             let mut attempts = 0;
             let mut late = Late::default();
             while wait(&stopped, &connection, &mut session, &mut late) {
-                let is_silent = connection.silence().is_none_or(|silence| silence >= SILENCE);
-                match (is_silent, attempts) {
+                match (is_silent(&connection), attempts) {
                     (false, 0) | (true, ATTEMPTS_MAX) => continue,
                     (false, _) => {
                         note!("the server answers again");
@@ -47,7 +46,7 @@ impl Restarts {
                     (true, _) => {}
                 }
                 attempts += 1;
-                // The restart tells all addresses.
+                // The restart sends all addresses.
                 late = Late::default();
                 if let Err(error) = restart(&connection, &mut session) {
                     if stopped.try_recv() == Err(TryRecvError::Empty) {
@@ -63,6 +62,11 @@ impl Restarts {
     }
 }
 
+/// Returns whether the server does not answer on the path, or there is none.
+fn is_silent(connection: &PeerHandle) -> bool {
+    connection.silence().is_none_or(|silence| silence >= SILENCE)
+}
+
 /// Waits for the next look at the path, and sends late addresses meanwhile. Returns `false` at the end.
 fn wait(
     stopped: &Receiver<()>,
@@ -70,13 +74,17 @@ fn wait(
     session: &mut Session,
     late: &mut Late,
 ) -> bool {
-    for _ in 0..INTERVAL.as_millis() / LATE_INTERVAL.as_millis() {
+    let end = Instant::now() + INTERVAL;
+    while Instant::now() < end {
         if stopped.recv_timeout(LATE_INTERVAL) != Err(RecvTimeoutError::Timeout)
             || connection.ended().is_some()
         {
             return false;
         }
-        late.tell(connection.late_candidates(), |fragment| session.patch(fragment).map(|_| ()));
+        // A restart sends all addresses.
+        if !is_silent(connection) {
+            late.send(connection.late_candidates(), |fragment| session.patch(fragment).map(|_| ()));
+        }
     }
     true
 }
@@ -86,13 +94,13 @@ fn wait(
 struct Late {
     fragments: VecDeque<String>,
     /// How often the first of them was sent.
-    tellings: u32,
+    requests: u32,
 }
 
 impl Late {
     /// Sends the oldest fragment, and further ones if that succeeds; `fresh` is a new one. A request that fails is
     /// repeated at the next call, in all at most five times.
-    fn tell(
+    fn send(
         &mut self,
         fresh: Option<String>,
         mut patch: impl FnMut(&str) -> Result<(), ClientError>,
@@ -100,17 +108,17 @@ impl Late {
         self.fragments.extend(fresh);
         while let Some(fragment) = self.fragments.front() {
             let outcome = patch(fragment);
-            self.tellings += 1;
+            self.requests += 1;
             let is_passing = outcome.as_ref().is_err_and(is_passing);
             if let Err(error) = &outcome {
                 // The server may find the address itself, when it is reached from there.
                 tracing::debug!(%error, "the server does not take an address");
             }
-            if is_passing && self.tellings < TELLINGS_MAX {
+            if is_passing && self.requests < REQUESTS_MAX {
                 return;
             }
             self.fragments.pop_front();
-            self.tellings = 0;
+            self.requests = 0;
             if is_passing {
                 return;
             }
@@ -139,49 +147,49 @@ fn is_passing(error: &ClientError) -> bool {
 mod tests {
     use super::*;
 
-    /// Tells addresses; returns what was sent. The requests have these outcomes, and fail after them.
-    fn told(late: &mut Late, fresh: Option<&str>, outcomes: &[bool]) -> Vec<String> {
-        let mut sent = Vec::new();
-        late.tell(fresh.map(str::to_owned), |fragment| {
-            sent.push(fragment.to_owned());
-            match outcomes.get(sent.len() - 1) {
+    /// Sends addresses; returns what was sent. The requests have these outcomes, and fail after them.
+    fn sent(late: &mut Late, fresh: Option<&str>, outcomes: &[bool]) -> Vec<String> {
+        let mut bodies = Vec::new();
+        late.send(fresh.map(str::to_owned), |fragment| {
+            bodies.push(fragment.to_owned());
+            match outcomes.get(bodies.len() - 1) {
                 Some(true) => Ok(()),
                 _ => Err(ClientError::Timeout(INTERVAL)),
             }
         });
-        sent
+        bodies
     }
 
     #[test]
-    fn an_address_that_could_not_be_told_is_told_again() {
+    fn an_address_that_could_not_be_sent_is_sent_again() {
         let mut late = Late::default();
-        assert_eq!(told(&mut late, Some("a"), &[true]), ["a"]);
-        assert_eq!(told(&mut late, None, &[]), [""; 0]);
-        assert_eq!(told(&mut late, Some("b"), &[false]), ["b"]);
-        assert_eq!(told(&mut late, Some("c"), &[false]), ["b"], "one request that fails is enough");
-        assert_eq!(told(&mut late, None, &[true, true]), ["b", "c"]);
-        assert_eq!(told(&mut late, None, &[]), [""; 0]);
+        assert_eq!(sent(&mut late, Some("a"), &[true]), ["a"]);
+        assert_eq!(sent(&mut late, None, &[]), [""; 0]);
+        assert_eq!(sent(&mut late, Some("b"), &[false]), ["b"]);
+        assert_eq!(sent(&mut late, Some("c"), &[false]), ["b"], "one request that fails is enough");
+        assert_eq!(sent(&mut late, None, &[true, true]), ["b", "c"]);
+        assert_eq!(sent(&mut late, None, &[]), [""; 0]);
     }
 
     #[test]
-    fn an_address_is_told_five_times_at_most() {
+    fn an_address_is_sent_five_times_at_most() {
         let mut late = Late::default();
         for _ in 0..5 {
-            assert_eq!(told(&mut late, None, &[]).len(), 0);
+            assert_eq!(sent(&mut late, None, &[]).len(), 0);
         }
-        assert_eq!(told(&mut late, Some("a"), &[]), ["a"]);
-        assert_eq!(told(&mut late, Some("b"), &[]), ["a"]);
+        assert_eq!(sent(&mut late, Some("a"), &[]), ["a"]);
+        assert_eq!(sent(&mut late, Some("b"), &[]), ["a"]);
         for fragment in ["a", "a", "a", "b", "b", "b", "b", "b"] {
-            assert_eq!(told(&mut late, None, &[]), [fragment]);
+            assert_eq!(sent(&mut late, None, &[]), [fragment]);
         }
-        assert_eq!(told(&mut late, None, &[]), [""; 0]);
+        assert_eq!(sent(&mut late, None, &[]), [""; 0]);
     }
 
     #[test]
     fn a_server_that_takes_no_addresses_is_asked_once_for_each() {
         let mut late = Late::default();
         let mut sent = 0;
-        late.tell(Some("a".to_owned()), |_| {
+        late.send(Some("a".to_owned()), |_| {
             sent += 1;
             Err(ClientError::Unsupported(405))
         });

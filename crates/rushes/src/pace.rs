@@ -189,6 +189,8 @@ pub(crate) trait Pace: Debug + Send {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     pacing: Pacing,
+    /// That of the next frames, if it is another.
+    next: Option<Pacing>,
     burst: Burst,
     interval: Option<Duration>,
     last_frame: Option<Instant>,
@@ -229,6 +231,7 @@ impl Pacer {
         check(pacing)?;
         Ok(Self {
             pacing,
+            next: None,
             burst,
             interval,
             last_frame: None,
@@ -291,11 +294,12 @@ impl Pacer {
 impl Pace for Pacer {
     fn set_pacing(&mut self, pacing: Pacing) -> Result<(), Error> {
         check(pacing)?;
-        self.pacing = pacing;
+        self.next = Some(pacing);
         Ok(())
     }
 
     fn start(&mut self, now: Instant, len: usize) {
+        self.pacing = self.next.take().unwrap_or(self.pacing);
         let measured = match self.last_frame.replace(now) {
             Some(last) => now.saturating_duration_since(last).min(INTERVAL_MAX),
             None => FIRST_INTERVAL,
@@ -334,7 +338,7 @@ impl Pace for Pacer {
     }
 
     fn sends_at_once(&self, len: usize) -> bool {
-        match self.pacing {
+        match self.next.unwrap_or(self.pacing) {
             Pacing::Off => true,
             Pacing::Share(_) => len <= self.burst.octets,
             Pacing::Rate(_) => false,

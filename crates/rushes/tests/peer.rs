@@ -115,6 +115,8 @@ fn one_thread_connects_two_peers_and_sends_a_frame_in_parts() {
     assert_eq!(sender.statistics().frames_cut, 1);
     while poller.pull(TIME).unwrap().is_none_or(|(_, frame)| frame.data() != frames[1]) {}
     assert!(poller.remove(0).is_none() && poller.len() == 2, "a peer stays the application's");
+    drop((poller.remove(2), bob));
+    assert!(!poller.contains(1), "without the peer, its token is free");
 }
 
 #[test]

@@ -621,6 +621,23 @@ fn a_hook_that_panics_is_called_no_more_and_the_others_are() {
 }
 
 #[test]
+fn a_poller_goes_on_after_a_function_that_panics() {
+    let (mut senders, mut receivers) = pairs_on_one_port(3);
+    receivers[0].on_event(|_| panic!("the function of this test fails on purpose"));
+    let mut poller = Poller::new().unwrap();
+    for (token, receiver) in (0..).zip(receivers) {
+        poller.add(receiver, token).unwrap();
+    }
+    for sender in &mut senders {
+        sender.push_frame(b"frame", None).unwrap();
+    }
+    let mut pull = || poller.pull(LONG).unwrap().unwrap().0;
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut pull));
+    assert!(panicked.is_err(), "{panicked:?}");
+    assert_eq!(HashSet::from([pull(), pull()]), HashSet::from([1, 2]));
+}
+
+#[test]
 fn a_function_for_events_that_panics_does_not_stop_the_hooks_of_others() {
     let _alone = alone();
     // Streams of one port share a thread.

@@ -199,7 +199,9 @@ fn what_a_lossy_path_leaves_stale_is_never_taken_for_fresh_and_heals() {
         }
         assert!(counts.frames_damaged > 0 || loss < 0.1, "nothing was lost: {counts:?}");
         // Over RTP nothing is requested.
-        assert_eq!(counts.packets_requested > 0, transport == Transport::Udp, "{counts:?}");
+        let is_requested = counts.packets_requested > 0;
+        assert!(!is_requested || transport == Transport::Udp, "{counts:?}");
+        assert!(is_requested || transport == Transport::Rtp || loss < 0.1, "{counts:?}");
         // What was stale came again.
         let is_healed = |(number, is_whole, _): &Seen| *number > LOSSY_FRAMES && *is_whole;
         assert!(seen.iter().any(is_healed), "{counts:?}");

@@ -90,6 +90,12 @@ pub struct ColourHint {
     pub range: Option<ColourRange>,
 }
 
+impl From<Colour> for ColourHint {
+    fn from(colour: Colour) -> Self {
+        Self { matrix: Some(colour.matrix), range: Some(colour.range) }
+    }
+}
+
 /// An unknown name of a matrix or a range.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{name:?} is not {expected}")]

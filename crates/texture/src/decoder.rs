@@ -9,14 +9,24 @@ use crate::layout::Layout;
 use crate::{InstructionSet, convert, decode, error};
 
 /// Pixel rows of the tallest block.
-const TALLEST: usize = 8;
+const TALLEST: usize = {
+    let (mut tallest, mut at) = (0, 0);
+    while at < Format::ALL.len() {
+        let height = Format::ALL[at].planes()[0].block.height as usize;
+        if height > tallest {
+            tallest = height;
+        }
+        at += 1;
+    }
+    tallest
+};
 
 /// Decodes frames of any format to RGB24 or RGBA8, cropped to their size.
 ///
 /// Formats without alpha are decoded as opaque. If the output has the format of the frames, bytes
 /// are copied unchanged. YUV is decoded by its matrix and range, and chroma interpolated by its siting.
 /// Nothing is allocated after [`Decoder::new`], and several threads may decode different rows of one
-/// frame; a call needs 24 KiB of stack.
+/// frame; a call needs 32 KiB of stack.
 ///
 /// No input causes a panic: ASTC blocks that are illegal or of high dynamic range are decoded as
 /// magenta, as the specification requires.

@@ -185,7 +185,7 @@ impl Format {
     }
 
     /// Returns the format's one or three planes, in memory order.
-    pub fn planes(self) -> &'static [Plane] {
+    pub const fn planes(self) -> &'static [Plane] {
         match self {
             Self::Rgb24 => const { &[plane(1, 1, 1, 1, 3)] },
             Self::Rgba8 => const { &[plane(1, 1, 1, 1, 4)] },

@@ -110,7 +110,8 @@ pub extern "C" fn rushes_texture_options_format(
 }
 
 /// How near to the pictures a server's "bc1", "bc3" and "ycocg-bc3" are: "fast", the default, or
-/// "high", which takes several times as long and helps coloured text most.
+/// "high", which takes several times as long and helps coloured text most; RUSHES_ERROR_ARGUMENT for
+/// any other name.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_quality(
     options: *const TextureOptions,
@@ -294,9 +295,9 @@ pub extern "C" fn rushes_texture_options_packing(
     })
 }
 
-/// What the values of a server's pictures stand for, in the code points of rushes_texture_frame's `colour`:
-/// `colour` points to four octets. Unknown code points are refused. The pictures of rushes_texture_serve_from()
-/// have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
+/// What the values of a server's pictures stand for. `colour` points to four octets, which are copied: the
+/// code points of rushes_texture_frame's `colour`, in its order; RUSHES_ERROR_ARGUMENT for unknown ones. The
+/// pictures of rushes_texture_serve_from() have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
 /// overridden, and the rest is what the file says. Formats without YUV have no matrix, range and location.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_colour(

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use rushes::texture::source::{RawHint, Source, open};
-use rushes::texture::{Colour, ColourHint, Layout, Rate, ServerOptions};
+use rushes::texture::{ColourHint, Layout, Rate, ServerOptions};
 
 use super::options::{TextureOptions, settings};
 use super::source::CallbackSource;
@@ -62,11 +62,6 @@ fn serve(
     handle::insert(TextureServer { server: Turn::new(Some(new)), callback })
 }
 
-/// Returns what overrides the colours of a file.
-fn hint(colour: Option<Colour>) -> ColourHint {
-    ColourHint { matrix: colour.map(|it| it.matrix), range: colour.map(|it| it.range) }
-}
-
 /// Listens on `local` ("127.0.0.1:7000"; port 0 selects a free one) and serves clients until it is
 /// closed by rushes_texture_server_close(). `source` is a file (Y4M, KTX 2.0, PNG), a folder of PNG
 /// images or a test pattern, "pattern:3840x2160@60". `options` may be NULL.
@@ -80,7 +75,8 @@ pub extern "C" fn rushes_texture_serve(
     guard(|| {
         pointer::write(server, std::ptr::null_mut())?;
         let settings = settings(options)?;
-        let hint = RawHint { colour: hint(settings.colour), ..RawHint::default() };
+        let colour = settings.colour.map_or_else(ColourHint::default, ColourHint::from);
+        let hint = RawHint { colour, ..RawHint::default() };
         let source = open(pointer::text(source)?.as_ref(), &hint)
             .map_err(|error| Failure::new(Status::Texture, error.to_string()))?;
         let new = serve(local, source, settings.server, None)?;

@@ -85,7 +85,7 @@ static void frames_go_both_ways(void) {
         rushes_frame *frame;
         uint64_t silence;
         OK(rushes_peer_connection_silence(ends[0], &silence));
-        CHECK(silence < RUSHES_SECONDS(30));
+        CHECK(silence != UINT64_MAX);
         OK(rushes_stream_push_frame(streams[0][0], picture, sizeof picture, NULL));
         CHECK(pull(streams[1][0], &frame).len == sizeof picture);
         OK(rushes_frame_release(frame));

@@ -71,8 +71,8 @@ pub(super) fn of(
         }));
     }
     let path: PathBuf = source.extract()?;
-    let (matrix, range) = (colour.map(|it| it.matrix), colour.map(|it| it.range));
-    let hint = RawHint { colour: ColourHint { matrix, range }, ..RawHint::default() };
+    let colour = colour.map_or_else(ColourHint::default, ColourHint::from);
+    let hint = RawHint { colour, ..RawHint::default() };
     let opened = py.detach(|| open(&path, &hint));
     opened.map_err(|error| ConfigError::new_err(error.to_string()))
 }

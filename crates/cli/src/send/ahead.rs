@@ -44,11 +44,12 @@ pub(super) struct Ahead {
 type Read = anyhow::Result<Option<MediaFrame>>;
 
 impl Frames {
-    /// Returns the frames of `reader`, and then of `source` as often as it is begun again.
+    /// Returns the frames of `reader`, and then of `source` until it was read `passes` times, or without end if that is 0.
     pub(super) fn new(
         source: &Source,
         rate: Option<FrameRate>,
         mut reader: MediaReader,
+        passes: u64,
     ) -> anyhow::Result<Self> {
         let source = source.clone();
         if reader.peek()?.is_none_or(|first| first.data.len() < AHEAD_LEN) {
@@ -58,7 +59,7 @@ impl Frames {
         let (sent, used) = mpsc::channel();
         let thread = thread::Builder::new().name("rushes-read".to_owned());
         let read = move || {
-            if let Err(error) = read_all(&source, rate, reader, (&to, &used)) {
+            if let Err(error) = read_all(&source, rate, reader, passes, (&to, &used)) {
                 let _ = to.send(Err(error));
             }
         };
@@ -90,14 +91,15 @@ impl Frames {
     }
 }
 
-/// Reads the file again and again until nobody takes its frames.
+/// Reads the file `passes` times, or without end if that is 0, until nobody takes its frames.
 fn read_all(
     source: &Source,
     rate: Option<FrameRate>,
     mut reader: MediaReader,
+    passes: u64,
     (to, used): (&SyncSender<Read>, &Receiver<MediaFrame>),
 ) -> anyhow::Result<()> {
-    loop {
+    for pass in 1.. {
         loop {
             let mut frame = used.try_recv().unwrap_or_default();
             let read = reader.read_frame(&mut frame)?.then_some(frame);
@@ -109,8 +111,10 @@ fn read_all(
                 break;
             }
         }
-        // Its memory is free for the next one.
-        drop(reader);
+        if pass == passes {
+            break;
+        }
         reader = source.open(rate)?;
     }
+    Ok(())
 }

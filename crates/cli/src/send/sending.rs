@@ -98,7 +98,7 @@ impl Sending<'_> {
     /// Sends a file as often as requested.
     fn passes(&mut self, film: &Film<'_>, reader: MediaReader) -> anyhow::Result<()> {
         let first = self.stream.sender().next_timestamp();
-        let mut frames = Frames::new(&self.source, self.args.timing.fps, reader)?;
+        let mut frames = Frames::new(&self.source, self.args.timing.fps, reader, self.args.repeat)?;
         for passed in 1.. {
             self.file(film, &mut frames, first)?;
             film.end_pass(self.schedule.end());

@@ -9,7 +9,7 @@ use rushes::Codec;
 use rushes::sdp::Encoding;
 
 use super::queue::{Pushed, Queue};
-use super::workers::Bell;
+use super::workers::Waker;
 
 /// The shortest interval of requests for key frames on behalf of viewers whose paths carry less than the video.
 const LIMITED_INTERVAL: Duration = Duration::from_secs(4);
@@ -108,12 +108,12 @@ impl Hub {
         }
     }
 
-    /// Adds a viewer of `show`, for whom `bell` rings; its queue begins with the next key frame. It has ended if that
+    /// Adds a viewer of `show`, whose thread `waker` wakes; its queue begins with the next key frame. It has ended if that
     /// show is over.
-    pub(super) fn watch(&self, show: Show, bell: Option<Bell>) -> Arc<Queue> {
+    pub(super) fn watch(&self, show: Show, waker: Option<Waker>) -> Arc<Queue> {
         let mut state = self.lock();
         let is_over = state.has_ended || state.show != show;
-        let queue = Arc::new(Queue::new(state.tracks.len(), is_over, bell));
+        let queue = Arc::new(Queue::new(state.tracks.len(), is_over, waker));
         if !is_over {
             state.viewers.retain(|viewer| viewer.strong_count() > 0);
             state.viewers.push(Arc::downgrade(&queue));

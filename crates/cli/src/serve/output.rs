@@ -8,7 +8,7 @@ use rushes::{ControlEvent, Error, Pacing, RtpTimestamp};
 
 use super::hub::Sample;
 use super::share::Share;
-use super::workers::Bell;
+use super::workers::Waker;
 
 /// A stream to a viewer.
 pub(super) struct Output {
@@ -18,8 +18,9 @@ pub(super) struct Output {
     pub(super) share: Share,
     /// Whether a frame was not sent, so that the next must be one with which a decoder can begin.
     needs_key: bool,
-    /// Whether its format has refused a frame.
-    has_refused: bool,
+    /// Whether its format did not carry the last frame, and whether that was logged.
+    is_refused: bool,
+    has_warned: bool,
     /// A frame of which a part is sent: when the next part is due, and whether a decoder can begin with it.
     unfinished: Option<(Instant, bool)>,
     feedback: Arc<Mutex<Feedback>>,
@@ -34,11 +35,11 @@ pub(super) struct Feedback {
 }
 
 impl Output {
-    /// Takes a stream; the bell rings when the viewer says something about it.
-    pub(super) fn new(mut stream: PeerStream, bell: &Bell) -> Self {
+    /// Takes a stream; the waker is used when the viewer says something about it.
+    pub(super) fn new(mut stream: PeerStream, waker: &Waker) -> Self {
         let first = stream.stream.sender().next_timestamp();
         let feedback = Arc::new(Mutex::new(Feedback::default()));
-        let (said, bell) = (feedback.clone(), bell.clone());
+        let (said, waker) = (feedback.clone(), waker.clone());
         let is_video = stream.codec.media == "video";
         stream.stream.rtcp().on_event(move |event| {
             let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,10 +51,11 @@ impl Output {
                 _ => return,
             }
             drop(said);
-            bell.ring();
+            waker.wake();
         });
-        let (share, needs_key, has_refused, unfinished) = (Share::default(), false, false, None);
-        Self { stream, first, share, needs_key, has_refused, unfinished, feedback }
+        let (share, unfinished) = (Share::default(), None);
+        let (needs_key, is_refused, has_warned) = (false, false, false);
+        Self { stream, first, share, needs_key, is_refused, has_warned, unfinished, feedback }
     }
 
     /// Returns the number of the track that it carries.
@@ -64,6 +66,11 @@ impl Output {
     /// Returns when the next part of a frame is due, of which a part is sent.
     pub(super) fn due(&self) -> Option<Instant> {
         self.unfinished.map(|(due, _)| due)
+    }
+
+    /// Returns whether the format of the viewer did not carry the last frame. A further key frame would be no smaller.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     pub(super) fn take_feedback(&self) -> Feedback {
@@ -109,13 +116,19 @@ impl Output {
                 self.unfinished = Some((due, is_key));
                 true
             }
-            Err(Error::Frame(error)) if !self.has_refused => {
-                self.has_refused = true;
-                tracing::warn!(%error, "frames are not sent to a viewer");
+            Err(Error::Frame(error)) => {
+                if !self.has_warned {
+                    tracing::warn!(%error, "frames are not sent to a viewer");
+                }
+                (self.is_refused, self.has_warned) = (true, true);
                 false
             }
-            Err(error @ (Error::Frame(_) | Error::NoDestination | Error::NoPath)) => {
+            Err(error @ (Error::NoDestination | Error::NoPath)) => {
                 tracing::debug!(%error, "a frame is not sent to a viewer");
+                false
+            }
+            Err(error) if error.is_transient() => {
+                tracing::debug!(%error, "a frame is cut off on its way to a viewer");
                 false
             }
             Err(Error::CircuitBreaker { .. }) => {
@@ -123,9 +136,11 @@ impl Output {
                 let _ = self.stream.stream.sender().resume();
                 false
             }
-            sent => ignore_lost(sent.map(drop)).map(|()| true)?,
+            Ok(None) => true,
+            Err(error) => return Err(error),
         };
         self.needs_key = !was_sent;
+        self.is_refused &= !was_sent;
         if was_sent && is_key && self.unfinished.is_none() {
             self.share.note_key_frame(Instant::now());
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hub::Sample;
-use super::workers::Bell;
+use super::workers::Waker;
 
 /// Maximum octets of a track's frames that wait for a viewer's thread. A viewer that is further behind goes on at the
 /// next key frame.
@@ -16,8 +16,8 @@ pub(super) const WAITING_FRAMES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    /// Rings when there is something new.
-    bell: Option<Bell>,
+    /// Wakes the thread of the viewer when there is something new.
+    waker: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -68,10 +68,10 @@ pub(super) enum Next {
 
 impl Queue {
     /// Creates the queue of a viewer of so many tracks; one that has ended stays empty.
-    pub(super) fn new(tracks: usize, has_ended: bool, bell: Option<Bell>) -> Self {
+    pub(super) fn new(tracks: usize, has_ended: bool, waker: Option<Waker>) -> Self {
         let lane = || Lane { samples: VecDeque::new(), octets: 0, place: Place::New };
         let tracks = std::iter::repeat_with(lane).take(tracks).collect();
-        Self { waiting: Mutex::new(Waiting { tracks, has_ended }), bell }
+        Self { waiting: Mutex::new(Waiting { tracks, has_ended }), waker }
     }
 
     /// Adds a frame.
@@ -90,14 +90,14 @@ impl Queue {
         lane.octets += sample.data.len();
         lane.samples.push_back(sample.clone());
         drop(waiting);
-        self.ring();
+        self.wake();
         Pushed::Waits
     }
 
     /// Ends the queue: the viewer gets what waits, and no more.
     pub(super) fn end(&self) {
         self.lock().has_ended = true;
-        self.ring();
+        self.wake();
     }
 
     /// Takes the next frame of the tracks that `takes` names. Of several tracks' frames the one that was handed over
@@ -116,8 +116,8 @@ impl Queue {
         Next::Sample(sample)
     }
 
-    fn ring(&self) {
-        self.bell.iter().for_each(Bell::ring);
+    fn wake(&self) {
+        self.waker.iter().for_each(Waker::wake);
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -10,7 +10,7 @@ use rushes::peer::{Peer, PeerHandle, PeerStream};
 use rushes::{Context, Error};
 use rushes_whip::{Reason, Refusal};
 
-use super::workers::Bell;
+use super::workers::Waker;
 use crate::ice::IceServers;
 use crate::webrtc;
 
@@ -27,7 +27,7 @@ pub(super) struct Session {
     /// The connection, once there is one.
     connection: OnceLock<PeerHandle>,
     /// Wakes the thread that it shares with other viewers.
-    bell: OnceLock<Bell>,
+    waker: OnceLock<Waker>,
 }
 
 impl Session {
@@ -36,22 +36,22 @@ impl Session {
         (local, client): (IpAddr, IpAddr),
         servers: Arc<IceServers>,
     ) -> Self {
-        let (is_over, connection, bell) =
+        let (is_over, connection, waker) =
             (AtomicBool::new(false), OnceLock::new(), OnceLock::new());
-        Self { id: id.to_owned(), local, client, servers, is_over, connection, bell }
+        Self { id: id.to_owned(), local, client, servers, is_over, connection, waker }
     }
 
     /// Creates this end of the connection. A client that has reached this machine by loopback is on it, and a
-    /// browser on it may have no other address. A bell rings for its events, and for the end of the session.
-    pub(super) fn peer(&self, context: &Context, bell: Option<&Bell>) -> Result<Peer, Error> {
+    /// browser on it may have no other address. Its events and the end of the session wake `waker`'s thread.
+    pub(super) fn peer(&self, context: &Context, waker: Option<&Waker>) -> Result<Peer, Error> {
         let mut builder = context.peer();
         if self.local.is_loopback() {
             builder = builder.with_loopback();
         }
         let peer = self.servers.add_to(builder)?.open()?;
-        if let Some(bell) = bell.cloned() {
-            let _ = self.bell.set(bell.clone());
-            peer.on_event(move || bell.ring());
+        if let Some(waker) = waker.cloned() {
+            let _ = self.waker.set(waker.clone());
+            peer.on_event(move || waker.wake());
         }
         let _ = self.connection.set(peer.handle());
         Ok(peer)
@@ -85,7 +85,7 @@ impl Session {
 
     pub(super) fn end(&self) {
         self.is_over.store(true, Relaxed);
-        self.bell.get().into_iter().for_each(Bell::ring);
+        self.waker.get().into_iter().for_each(Waker::wake);
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -93,28 +93,18 @@ impl Session {
     }
 }
 
-/// A connection that is being set up.
-#[derive(Debug)]
-pub(super) struct Connecting {
-    /// When it is given up.
-    pub(super) until: Instant,
-}
-
-impl Connecting {
-    pub(super) fn new() -> Self {
-        Self { until: Instant::now() + webrtc::CONNECT_TIME }
+/// Returns the streams once there is a path, and keys; `None` before.
+///
+/// # Errors
+/// The connection has ended, or there are none at `deadline`.
+pub(super) fn connected(
+    peer: &mut Peer,
+    now: Instant,
+    deadline: Instant,
+) -> anyhow::Result<Option<Vec<PeerStream>>> {
+    let streams = peer.connect(Duration::ZERO)?;
+    if streams.is_none() && now >= deadline {
+        return Err(webrtc::not_connected(peer));
     }
-
-    /// Returns the streams once there is a path, and keys.
-    pub(super) fn streams(
-        &self,
-        peer: &mut Peer,
-        now: Instant,
-    ) -> anyhow::Result<Option<Vec<PeerStream>>> {
-        let streams = peer.connect(Duration::ZERO)?;
-        if streams.is_none() && now >= self.until {
-            return Err(webrtc::not_connected(peer));
-        }
-        Ok(streams)
-    }
+    Ok(streams)
 }

@@ -47,19 +47,19 @@ struct Open {
     kind: Kind,
 }
 
-/// The place of a session, which is free again when this is dropped.
-pub(super) struct Place {
+/// A session's share of those that may be open at once; dropping it ends the session.
+pub(super) struct Slot {
     register: Arc<Register>,
     session: Arc<Session>,
 }
 
-impl Place {
+impl Slot {
     pub(super) fn session(&self) -> &Session {
         &self.session
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.session.end();
         self.register.lock().retain(|it| !Arc::ptr_eq(&it.session, &self.session));
@@ -117,9 +117,9 @@ impl Sessions {
         self.register.lock()
     }
 
-    /// Takes a place for a session. One address has a limited number of those that no path has reached yet. There is
+    /// Takes a slot for a session. One address has a limited number of those that no path has reached yet. There is
     /// one publisher at a time; one whom no path reaches gives way to the next.
-    pub(super) fn enter(&self, request: &OpenRequest<'_>) -> Result<Place, Refusal> {
+    pub(super) fn enter(&self, request: &OpenRequest<'_>) -> Result<Slot, Refusal> {
         let OpenRequest { id, kind, local, peer, .. } = *request;
         let (local, client) = (local.ip(), network_of(peer.ip()));
         let mut open = self.lock();
@@ -140,11 +140,11 @@ impl Sessions {
         let session = Session::new(id, (local, client), self.servers.clone());
         let session = Arc::new(session);
         open.push(Open { session: session.clone(), kind });
-        Ok(Place { register: self.register.clone(), session })
+        Ok(Slot { register: self.register.clone(), session })
     }
 
-    /// Keeps a publisher whose offer is answered. Others without a path give way to it; it does to one who has got a
-    /// path meanwhile.
+    /// Accepts a publisher whose offer is answered, and ends other publishers without a path. Fails if another
+    /// publisher has a path by now.
     pub(super) fn keep(&self, publisher: &Session) -> Result<(), Refusal> {
         let open = self.lock();
         let is_other = |it: &&Open| it.session.id() != publisher.id();
@@ -160,15 +160,15 @@ impl Sessions {
     }
 
     /// Answers a viewer, and begins to serve it.
-    fn play(&self, place: Place, offer: &str) -> Result<String, Refusal> {
+    fn play(&self, slot: Slot, offer: &str) -> Result<String, Refusal> {
         let shown = self.hub.shown();
         if shown.1.is_empty() {
             let reason =
                 "nobody publishes yet: POST an offer to /whip, or open the page and publish";
             return Err(Refusal::new(Reason::Conflict, reason));
         }
-        self.viewers.enter(|bell| {
-            let answered = Viewer::answer(&self.context, &self.hub, shown, (place, bell), offer);
+        self.viewers.enter(|waker| {
+            let answered = Viewer::answer(&self.context, &self.hub, shown, (slot, waker), offer);
             let (answer, viewer) = answered.map_err(|error| refusal(&error))?;
             Ok((answer, Box::new(viewer) as Box<dyn Task>))
         })
@@ -176,18 +176,18 @@ impl Sessions {
 
     /// Answers a publisher, and begins to serve it on threads of its own: a recording that waits for the disk delays no
     /// viewer.
-    fn publish(&self, place: Place, offer: &str) -> Result<String, Refusal> {
+    fn publish(&self, slot: Slot, offer: &str) -> Result<String, Refusal> {
         if !self.takes_publisher {
             let reason = "this server shows a file: start it without one to publish to it";
             return Err(Refusal::new(Reason::Forbidden, reason));
         }
         let to = (&self.hub, self.recordings.as_ref());
-        let answered = Publisher::answer(&self.context, to, &place.session, offer);
+        let answered = Publisher::answer(&self.context, to, &slot.session, offer);
         let (answer, publisher) = answered.map_err(|error| refusal(&error))?;
-        self.keep(&place.session)?;
+        self.keep(&slot.session)?;
         let run = move || {
             publisher.run();
-            drop(place);
+            drop(slot);
         };
         let busy = |error| Refusal::new(Reason::Busy, format!("cannot start a thread: {error}"));
         thread::Builder::new().name("rushes-publish".to_owned()).spawn(run).map_err(busy)?;
@@ -216,10 +216,10 @@ fn network_of(client: IpAddr) -> IpAddr {
 
 impl Endpoint for Sessions {
     fn open(&self, request: &OpenRequest<'_>) -> Result<String, Refusal> {
-        let place = self.enter(request)?;
+        let slot = self.enter(request)?;
         match request.kind {
-            Kind::Play => self.play(place, request.offer),
-            Kind::Publish => self.publish(place, request.offer),
+            Kind::Play => self.play(slot, request.offer),
+            Kind::Publish => self.publish(slot, request.offer),
         }
     }
 

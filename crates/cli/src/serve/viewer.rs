@@ -9,10 +9,11 @@ use rushes::{Context, Error, Pacing};
 use super::hub::{Hub, Sample, Show, Track};
 use super::output::Output;
 use super::queue::{Next, Queue};
-use super::session::Connecting;
-use super::sessions::Place;
+use super::session::{Session, connected};
+use super::sessions::Slot;
 use super::share::Change;
-use super::workers::{Bell, Task, Turn};
+use super::workers::{Task, Turn, Waker};
+use crate::webrtc::CONNECT_TIME;
 
 /// How long requests for the last packets are answered.
 const LAST_REQUESTS: Duration = Duration::from_millis(200);
@@ -25,29 +26,30 @@ pub(super) struct Viewer {
     hub: Arc<Hub>,
     /// What it watches, whose tracks are in the answer.
     show: Show,
-    bell: Bell,
+    waker: Waker,
     stage: Stage,
     /// Given back after the connection has ended.
-    place: Place,
+    slot: Slot,
 }
 
 enum Stage {
-    Connecting(Connecting),
+    /// Until there is a path and keys, or the time is up.
+    Connecting(Instant),
     Watching(Arc<Queue>, Vec<Output>),
     /// The show is over; until then, the last packets may be requested.
     Ending(Instant, Vec<Output>),
 }
 
 impl Viewer {
-    /// Answers the offer of a viewer of a show; returns the answer, and what the bell wakes.
+    /// Answers the offer of a viewer of a show; returns the answer, and the viewer that the waker wakes.
     pub(super) fn answer(
         context: &Context,
         hub: &Arc<Hub>,
         (show, tracks): (Show, Vec<Track>),
-        (place, bell): (Place, Bell),
+        (slot, waker): (Slot, Waker),
         offer: &str,
     ) -> Result<(String, Self), Error> {
-        let mut peer = place.session().peer(context, Some(&bell))?;
+        let mut peer = slot.session().peer(context, Some(&waker))?;
         for Track { codec, encoding } in tracks {
             let stream = peer.stream(codec);
             match encoding {
@@ -56,29 +58,29 @@ impl Viewer {
             }
         }
         let answer = peer.answer(offer)?;
-        let (hub, stage) = (hub.clone(), Stage::Connecting(Connecting::new()));
-        Ok((answer, Self { peer, hub, show, bell, stage, place }))
+        let (hub, stage) = (hub.clone(), Stage::Connecting(Instant::now() + CONNECT_TIME));
+        Ok((answer, Self { peer, hub, show, waker, stage, slot }))
     }
 
     fn id(&self) -> &str {
-        self.place.session().short_id()
+        self.slot.session().short_id()
     }
 
     /// Does what there is to do.
     fn serve(&mut self, now: Instant) -> anyhow::Result<Turn> {
-        let is_over = self.place.session().is_over();
-        if let Stage::Connecting(connecting) = &self.stage {
+        let is_over = self.slot.session().is_over();
+        if let Stage::Connecting(deadline) = self.stage {
             if is_over {
                 return Ok(Turn::Over);
             }
-            let Some(streams) = connecting.streams(&mut self.peer, now)? else {
-                return Ok(Turn::Until(Some(connecting.until)));
+            let Some(streams) = connected(&mut self.peer, now, deadline)? else {
+                return Ok(Turn::Until(Some(deadline)));
             };
             tracing::info!(id = self.id(), "a viewer is connected");
             let sent = streams.into_iter().filter(|stream| stream.sends);
-            let outputs: Vec<_> = sent.map(|stream| Output::new(stream, &self.bell)).collect();
+            let outputs: Vec<_> = sent.map(|stream| Output::new(stream, &self.waker)).collect();
             anyhow::ensure!(!outputs.is_empty(), "the viewer takes none of what is shown");
-            let queue = self.hub.watch(self.show, Some(self.bell.clone()));
+            let queue = self.hub.watch(self.show, Some(self.waker.clone()));
             self.stage = Stage::Watching(queue, outputs);
         }
         let has_ended = is_over || self.peer.ended().is_some();
@@ -89,7 +91,7 @@ impl Viewer {
                 Ok(Turn::Over)
             }
             Stage::Watching(queue, outputs) => {
-                let sending = Sending { hub: &hub, id: self.place.session().short_id(), outputs };
+                let sending = Sending { hub: &hub, session: self.slot.session(), outputs };
                 let turn = sending.send(queue, now)?;
                 if turn == Turn::Over {
                     let outputs = std::mem::take(outputs);
@@ -128,7 +130,7 @@ impl Task for Viewer {
 /// The streams of a viewer, to which frames are sent.
 struct Sending<'v> {
     hub: &'v Hub,
-    id: &'v str,
+    session: &'v Session,
     outputs: &'v mut [Output],
 }
 
@@ -174,9 +176,12 @@ impl Sending<'_> {
         }
     }
 
-    /// Asks the source for a key frame. A viewer whose path does not carry what there is waits for the next one, and
-    /// asks if none comes: key frames are the largest, and all viewers get them.
+    /// Asks the source for a key frame, if that helps the viewer. One whose path does not carry what there is waits for
+    /// the next one, and asks if none comes: key frames are the largest, and all viewers get them.
     fn request_key_frame(&mut self, place: usize) {
+        if self.outputs[place].is_refused() || !self.session.has_path() {
+            return;
+        }
         let share = &mut self.outputs[place].share;
         if !share.is_limited() {
             return self.hub.request_key_frame();
@@ -206,7 +211,7 @@ impl Sending<'_> {
 
     /// Sends video at the rate that the viewer's path carries.
     fn follow(&mut self, place: usize, change: Change) {
-        let id = self.id;
+        let id = self.session.short_id();
         let pacing = match change {
             Change::Less(rate) => {
                 self.hub.note_limited();

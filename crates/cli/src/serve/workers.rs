@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{AcqRel, Release};
+use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(super) trait Task: Send {
 /// When a session has something to do again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Turn {
-    /// When its bell rings, or at this time.
+    /// When it is woken, or at this time.
     Until(Option<Instant>),
     /// Never: the session is over.
     Over,
@@ -37,25 +37,25 @@ pub(super) enum Turn {
 
 /// Wakes the thread of a session to do what there is to do for it.
 #[derive(Clone, Debug)]
-pub(super) struct Bell(Arc<Rung>);
+pub(super) struct Waker(Arc<WakerInner>);
 
 #[derive(Debug)]
-struct Rung {
+struct WakerInner {
     worker: Arc<Worker>,
     number: u64,
-    /// Whether the thread has not looked since it was rung.
-    is_ringing: AtomicBool,
+    /// Whether the thread has not looked since it was woken.
+    is_woken: AtomicBool,
 }
 
-impl Bell {
-    pub(super) fn ring(&self) {
-        if self.0.is_ringing.swap(true, AcqRel) {
+impl Waker {
+    pub(super) fn wake(&self) {
+        if self.0.is_woken.swap(true, AcqRel) {
             return;
         }
-        let mut orders = self.0.worker.orders();
-        orders.rung.push(self.0.number);
-        if std::mem::take(&mut orders.must_wake) {
-            drop(orders);
+        let mut inbox = self.0.worker.inbox();
+        inbox.woken.push(self.0.number);
+        if std::mem::take(&mut inbox.must_wake) {
+            drop(inbox);
             self.0.worker.waker.wake();
         }
     }
@@ -64,33 +64,51 @@ impl Bell {
 /// A thread, as others see it.
 #[derive(Debug)]
 struct Worker {
-    orders: Mutex<Orders>,
+    inbox: Mutex<Inbox>,
     waker: PollerWaker,
 }
 
 #[derive(Default)]
-struct Orders {
-    enter: Vec<(Bell, Box<dyn Task>)>,
-    /// The sessions whose bells were rung.
-    rung: Vec<u64>,
-    /// The number of sessions so far, and of those that are there.
-    numbers: u64,
+struct Inbox {
+    enter: Vec<Member>,
+    /// The sessions that were woken.
+    woken: Vec<u64>,
+    /// Number of the last session.
+    last: u64,
+    /// Sessions that are open, or about to be.
     sessions: usize,
-    /// Whether the thread waits, so that the next order must wake it.
+    /// Whether the thread waits, so that the next entry must wake it.
     must_wake: bool,
     /// Whether the thread ends, or has ended.
     has_ended: bool,
 }
 
-impl std::fmt::Debug for Orders {
+impl std::fmt::Debug for Inbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Orders").field("sessions", &self.sessions).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("sessions", &self.sessions).finish_non_exhaustive()
     }
 }
 
 impl Worker {
-    fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session of a worker, which is counted until this is dropped.
+#[derive(Debug)]
+struct Counted(Arc<Worker>);
+
+impl Counted {
+    fn new(worker: &Arc<Worker>) -> Self {
+        worker.inbox().sessions += 1;
+        Self(worker.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.inbox().sessions -= 1;
     }
 }
 
@@ -113,32 +131,35 @@ impl Workers {
         Self::new(name, thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// Gives a session to the thread with the fewest: what `make` makes, which the bell wakes.
+    /// Gives the session that `make` returns to the thread with the fewest sessions. The waker is that of the session.
     ///
     /// # Errors
     /// Those of `make`, or [`Reason::Busy`] if the system has no thread or descriptor left.
     pub(super) fn enter<T>(
         &self,
-        make: impl FnOnce(Bell) -> Result<(T, Box<dyn Task>), Refusal>,
+        make: impl FnOnce(Waker) -> Result<(T, Box<dyn Task>), Refusal>,
     ) -> Result<T, Refusal> {
         let failed = |error: Error| Refusal::new(Reason::Busy, error.to_string());
-        let worker = self.worker().map_err(failed)?;
+        let counted = self.worker().map_err(failed)?;
+        let worker = counted.0.clone();
         let number = {
-            let mut orders = worker.orders();
-            orders.numbers += 1;
-            orders.numbers
+            let mut inbox = worker.inbox();
+            inbox.last += 1;
+            inbox.last
         };
-        let is_ringing = AtomicBool::new(false);
-        let bell = Bell(Arc::new(Rung { worker: worker.clone(), number, is_ringing }));
-        let (made, task) = make(bell.clone())?;
+        let is_woken = AtomicBool::new(false);
+        let waker = Waker(Arc::new(WakerInner { worker: worker.clone(), number, is_woken }));
+        let (made, task) = make(waker.clone())?;
+        let member = Member { task, waker, due: None, _counted: counted };
         {
-            let mut orders = worker.orders();
-            if orders.has_ended {
+            let mut inbox = worker.inbox();
+            if inbox.has_ended {
+                // Dropping the session locks it.
+                drop(inbox);
                 return Err(Refusal::new(Reason::Busy, "the thread of this session has ended"));
             }
-            orders.sessions += 1;
-            orders.enter.push((bell, task));
-            orders.must_wake = false;
+            inbox.enter.push(member);
+            inbox.must_wake = false;
         }
         worker.waker.wake();
         Ok(made)
@@ -150,37 +171,42 @@ impl Workers {
         self.started.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn worker(&self) -> Result<Arc<Worker>, Error> {
+    /// Returns a place on the thread with the fewest sessions.
+    fn worker(&self) -> Result<Counted, Error> {
         let mut workers = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        workers.retain(|worker| !worker.orders().has_ended);
-        let fewest = workers.iter().min_by_key(|worker| worker.orders().sessions);
+        workers.retain(|worker| !worker.inbox().has_ended);
+        let fewest = workers.iter().min_by_key(|worker| worker.inbox().sessions);
         if let Some(worker) = fewest
-            && (workers.len() >= self.max || worker.orders().sessions == 0)
+            && (workers.len() >= self.max || worker.inbox().sessions == 0)
         {
-            return Ok(worker.clone());
+            return Ok(Counted::new(worker));
         }
         let poller = Poller::new()?;
-        let worker = Arc::new(Worker { orders: Mutex::default(), waker: poller.waker() });
-        let crew =
-            Crew { worker: worker.clone(), poller, members: HashMap::new(), due: BTreeSet::new() };
+        let worker = Arc::new(Worker { inbox: Mutex::default(), waker: poller.waker() });
+        let event_loop = EventLoop {
+            worker: worker.clone(),
+            poller,
+            members: HashMap::new(),
+            due: BTreeSet::new(),
+        };
         let named = thread::Builder::new().name(self.name.to_owned());
-        named.spawn(move || crew.run()).map_err(Error::Thread)?;
+        named.spawn(move || event_loop.run()).map_err(Error::Thread)?;
         workers.push(worker.clone());
-        Ok(worker)
+        Ok(Counted::new(&worker))
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
         for worker in self.started.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            worker.orders().has_ended = true;
+            worker.inbox().has_ended = true;
             worker.waker.wake();
         }
     }
 }
 
 /// A thread and its sessions.
-struct Crew {
+struct EventLoop {
     worker: Arc<Worker>,
     poller: Poller,
     members: HashMap<u64, Member>,
@@ -190,35 +216,36 @@ struct Crew {
 
 struct Member {
     task: Box<dyn Task>,
-    bell: Bell,
+    waker: Waker,
     due: Option<Instant>,
+    _counted: Counted,
 }
 
-impl Drop for Crew {
+impl Drop for EventLoop {
     /// Sessions that were about to enter end with the thread.
     fn drop(&mut self) {
-        let mut orders = self.worker.orders();
-        orders.has_ended = true;
-        let late = std::mem::take(&mut orders.enter);
-        drop(orders);
+        let mut inbox = self.worker.inbox();
+        inbox.has_ended = true;
+        let late = std::mem::take(&mut inbox.enter);
+        drop(inbox);
         drop(late);
     }
 }
 
-impl Crew {
+impl EventLoop {
     fn run(mut self) {
         loop {
-            let (enter, rung) = {
-                let mut orders = self.worker.orders();
-                if orders.has_ended {
+            let (enter, woken) = {
+                let mut inbox = self.worker.inbox();
+                if inbox.has_ended {
                     return;
                 }
-                (std::mem::take(&mut orders.enter), std::mem::take(&mut orders.rung))
+                (std::mem::take(&mut inbox.enter), std::mem::take(&mut inbox.woken))
             };
-            for (bell, task) in enter {
-                self.add(bell, task);
+            for member in enter {
+                self.add(member);
             }
-            for number in rung {
+            for number in woken {
                 self.advance(number);
             }
             // What they have to do next waits for the others.
@@ -228,10 +255,11 @@ impl Crew {
                 self.advance(number);
             }
             let wait = self.wait();
-            match self.poller.pull(wait) {
-                // Viewers send no frames.
-                Ok(_) => {}
-                Err(error) => {
+            // What one session is sent must not end others.
+            match catch_unwind(AssertUnwindSafe(|| self.poller.pull(wait))) {
+                // Viewers send no frames; a panic was reported by the thread.
+                Ok(Ok(_)) | Err(_) => {}
+                Ok(Err(error)) => {
                     tracing::warn!(%error, "the thread of sessions cannot wait");
                     thread::sleep(ERROR_PAUSE);
                 }
@@ -239,21 +267,21 @@ impl Crew {
         }
     }
 
-    /// Returns how long nothing is due; the next order ends the wait.
+    /// Returns how long nothing is due; the next entry of the inbox ends the wait.
     fn wait(&self) -> Duration {
-        let mut orders = self.worker.orders();
-        orders.must_wake = orders.rung.is_empty() && orders.enter.is_empty();
-        if !orders.must_wake {
+        let mut inbox = self.worker.inbox();
+        inbox.must_wake = inbox.woken.is_empty() && inbox.enter.is_empty();
+        if !inbox.must_wake {
             return Duration::ZERO;
         }
         let due = self.due.first();
         due.map_or(LONGEST, |(due, _)| due.saturating_duration_since(Instant::now()))
     }
 
-    fn add(&mut self, bell: Bell, task: Box<dyn Task>) {
-        let number = bell.0.number;
-        let added = self.poller.add_peer(task.peer(), number);
-        self.members.insert(number, Member { task, bell, due: None });
+    fn add(&mut self, member: Member) {
+        let number = member.waker.0.number;
+        let added = self.poller.add_peer(member.task.peer(), number);
+        self.members.insert(number, member);
         match added {
             Ok(()) => self.advance(number),
             Err(error) => {
@@ -266,7 +294,8 @@ impl Crew {
     /// Lets a session do what there is to do.
     fn advance(&mut self, number: u64) {
         let Some(member) = self.members.get_mut(&number) else { return };
-        member.bell.0.is_ringing.store(false, Release);
+        // Not only a store: what was written before a wake-up that this takes is seen below.
+        member.waker.0.is_woken.swap(false, AcqRel);
         if let Some(due) = member.due.take() {
             self.due.remove(&(due, number));
         }
@@ -283,7 +312,6 @@ impl Crew {
             self.due.remove(&(due, number));
         }
         self.poller.remove(number);
-        self.worker.orders().sessions -= 1;
         // Ends the connection.
         drop(catch_unwind(AssertUnwindSafe(|| drop(member))));
     }
@@ -298,13 +326,13 @@ mod tests {
     use super::*;
 
     /// Says when it is called, and is over after `turns` of them.
-    struct Counted {
+    struct Limited {
         peer: Peer,
         turns: u32,
         calls: mpsc::Sender<thread::ThreadId>,
     }
 
-    impl Task for Counted {
+    impl Task for Limited {
         fn peer(&self) -> &Peer {
             &self.peer
         }
@@ -317,25 +345,25 @@ mod tests {
         }
     }
 
-    fn enter(workers: &Workers, turns: u32) -> (Bell, mpsc::Receiver<thread::ThreadId>) {
+    fn enter(workers: &Workers, turns: u32) -> (Waker, mpsc::Receiver<thread::ThreadId>) {
         let peer = Context::new().peer().local_address("127.0.0.1").unwrap().open().unwrap();
         let (calls, called) = mpsc::channel();
-        let make = |bell| Ok((bell, Box::new(Counted { peer, turns, calls }) as Box<dyn Task>));
+        let make = |waker| Ok((waker, Box::new(Limited { peer, turns, calls }) as Box<dyn Task>));
         (workers.enter(make).unwrap(), called)
     }
 
     #[test]
-    fn each_ring_is_heard_until_the_end_and_one_that_panics_ends_alone() {
+    fn each_wake_up_is_answered_until_the_end_and_one_that_panics_ends_alone() {
         let workers = Workers::new("test", 1);
-        let (bell, called) = enter(&workers, 4);
+        let (waker, called) = enter(&workers, 4);
         for _ in 0..3 {
             called.recv().unwrap();
-            bell.ring();
+            waker.wake();
         }
         let (_bell, panics) = enter(&workers, 1000);
         assert!(panics.recv().is_ok() && panics.recv().is_err());
         assert!(called.recv().is_ok() && called.recv().is_err(), "it is over, and gone");
-        bell.ring();
+        waker.wake();
         let (_bell, called) = enter(&workers, 1);
         assert!(called.recv().is_ok() && called.recv().is_err());
     }

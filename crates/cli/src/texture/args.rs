@@ -87,7 +87,7 @@ pub(crate) struct QualityArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 OUT appears when it is complete: after an error there is no OUT, after Ctrl-C it has the frames so
-far. The speed is that of encoding alone, on one core.
+far. The speed is that of encoding alone, on all processors, 16 at most.
 
 Examples:
   rushes texture encode film.y4m film.ktx2                     BC1, half an octet a pixel
@@ -186,7 +186,7 @@ rate, is read at its rate: that of the Y4M header or --fps. The end of the pipe 
 it ends within a frame, the frames before are sent, and the exit code is 1.
 
 The exit code is 0 after Ctrl-C, --duration or --once, and 1 if the source cannot be read, or if
-with --once the client received no frame, disappeared or broke the protocol.
+with --once the client was refused, received no frame, disappeared or broke the protocol.
 
 Examples:
   rushes texture serve pattern:3840x2160@60 --listen 7000 --format bc1
@@ -229,7 +229,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value_t = 4, value_name = "NUMBER",
         value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) clients_per_host: u16,
-    /// End when the first client has left
+    /// End when the first client has left or was refused
     #[arg(long, conflicts_with = "clients")]
     pub(crate) once: bool,
     /// End after this time, for example 10s

@@ -32,18 +32,17 @@ const THREADS_MAX: usize = 16;
 pub(crate) struct Converter {
     input: Layout,
     output: Layout,
-    way: Way,
+    conversion: Option<Conversion>,
     /// Pixel rows of a stripe.
     stripe: u32,
     /// For each thread, memory for the pixels of a stripe.
     threads: Vec<Vec<u8>>,
 }
 
-enum Way {
-    Copy,
+enum Conversion {
     Decode(Decoder),
     Encode(Encoder),
-    Both(Box<Both>),
+    ThroughPixels(Box<ThroughPixels>),
 }
 
 impl Converter {
@@ -64,33 +63,26 @@ impl Converter {
         let is_picture = |format| matches!(format, Format::Rgb24 | Format::Rgba8);
         // Whole blocks of both formats: encoded ones have four rows, and others those of the input.
         let stripe = 4 * from.planes()[0].block.height.max(4);
-        let way = if input == output {
-            Way::Copy
+        let conversion = if input == output {
+            None
         } else if is_picture(format) {
-            Way::Decode(Decoder::of(input, format)?)
+            Some(Conversion::Decode(Decoder::of(input, format)?))
         } else if Encoder::supports(from, format) || !Encoder::supports(Format::Rgba8, format) {
-            Way::Encode(Encoder::between(input, output)?)
+            Some(Conversion::Encode(Encoder::between(input, output)?))
         } else {
-            Way::Both(Box::new(Both::new(input, output, stripe)?))
+            let through = ThroughPixels::new(input, output, stripe)?;
+            Some(Conversion::ThroughPixels(Box::new(through)))
         };
         let processors = available_parallelism().map_or(1, NonZero::get);
         let worth = u64::from(input.width()) * u64::from(input.height()) / PIXELS_MIN;
         let threads = (worth as usize).clamp(1, processors.min(THREADS_MAX));
-        Ok(Self { input, output, way, stripe, threads: vec![Vec::new(); threads] })
+        Ok(Self { input, output, conversion, stripe, threads: vec![Vec::new(); threads] })
     }
 
     /// Selects how near to the frames blocks are.
     pub(crate) fn with_quality(self, quality: Quality) -> Self {
-        let way = match self.way {
-            Way::Encode(encoder) => Way::Encode(encoder.with_quality(quality)),
-            Way::Both(both) => {
-                let Both { decoder, encoders } = *both;
-                let encoders = encoders.map(|encoder| encoder.with_quality(quality));
-                Way::Both(Box::new(Both { decoder, encoders }))
-            }
-            way @ (Way::Copy | Way::Decode(_)) => way,
-        };
-        Self { way, ..self }
+        let conversion = self.conversion.map(|conversion| conversion.with_quality(quality));
+        Self { conversion, ..self }
     }
 
     pub(crate) fn input(&self) -> &Layout {
@@ -106,26 +98,26 @@ impl Converter {
     /// # Errors
     /// If `frame` or `out` has another length than its layout.
     pub(crate) fn convert(&mut self, frame: &[u8], out: &mut [u8]) -> anyhow::Result<()> {
-        let Self { input, output, way, stripe, threads } = self;
+        let Self { input, output, conversion, stripe, threads } = self;
         for (have, layout) in [(frame.len(), &*input), (out.len(), &*output)] {
             let (format, want) = (layout.format(), layout.bytes());
             anyhow::ensure!(have == want, "{have} bytes are no {format} frame of {want} bytes");
         }
-        if matches!(way, Way::Copy) {
+        let Some(conversion) = &*conversion else {
             out.copy_from_slice(frame);
             return Ok(());
-        }
+        };
         let stripes = &Mutex::new(Stripes::new(output, *stripe, out));
-        let way = &*way;
         let Some((own, others)) = threads.split_first_mut() else { return Ok(()) };
         thread::scope(|scope| {
             let mut started = Vec::new();
             for pixels in others {
                 let builder = thread::Builder::new().name("rushes-convert".to_owned());
                 // If the system has no more threads, the others do its work.
-                started.extend(builder.spawn_scoped(scope, || way.work(frame, stripes, pixels)));
+                let work = || conversion.work(frame, stripes, pixels);
+                started.extend(builder.spawn_scoped(scope, work));
             }
-            let mut result = way.work(frame, stripes, own);
+            let mut result = conversion.work(frame, stripes, own);
             for thread in started {
                 let other = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
                 result = result.and(other);
@@ -135,7 +127,19 @@ impl Converter {
     }
 }
 
-impl Way {
+impl Conversion {
+    fn with_quality(self, quality: Quality) -> Self {
+        match self {
+            Self::Decode(decoder) => Self::Decode(decoder),
+            Self::Encode(encoder) => Self::Encode(encoder.with_quality(quality)),
+            Self::ThroughPixels(through) => {
+                let ThroughPixels { decoder, encoders } = *through;
+                let encoders = encoders.map(|encoder| encoder.with_quality(quality));
+                Self::ThroughPixels(Box::new(ThroughPixels { decoder, encoders }))
+            }
+        }
+    }
+
     /// Converts stripes until there are no more.
     fn work(
         &self,
@@ -147,26 +151,25 @@ impl Way {
             let next = stripes.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(stripe) = next else { return Ok(()) };
             match self {
-                Self::Copy => {}
                 Self::Decode(decoder) => {
                     let [out, ..] = stripe.planes;
                     decoder.decode_rows(frame, stripe.rows, out)?;
                 }
                 Self::Encode(encoder) => stripe.encode(encoder, frame, 0)?,
-                Self::Both(both) => both.convert(frame, stripe, pixels)?,
+                Self::ThroughPixels(through) => through.convert(frame, stripe, pixels)?,
             }
         }
     }
 }
 
 /// Decodes to pixels, which are then encoded while they are in the processor's cache.
-struct Both {
+struct ThroughPixels {
     decoder: Decoder,
     /// Of a whole stripe, and of the last one.
     encoders: [Encoder; 2],
 }
 
-impl Both {
+impl ThroughPixels {
     fn new(input: Layout, output: Layout, stripe: u32) -> anyhow::Result<Self> {
         let decoder = Decoder::of(input, Format::Rgba8)?;
         let encoder = |height: u32| -> anyhow::Result<_> {

@@ -190,10 +190,10 @@ struct Watch {
 }
 
 impl Watch {
-    /// Returns whether a client was refused while there was no other.
+    /// Returns whether a client was refused while there was no other. One without the key is no client.
     fn was_refused(&mut self, counts: &ServerCounts) -> bool {
         let mut refused = self.server.take_refusals().into_iter();
-        let refused = refused.rfind(|(_, why)| why.reason != Reason::Busy);
+        let refused = refused.rfind(|(_, why)| !matches!(why.reason, Reason::Busy | Reason::Key));
         self.refused =
             refused.filter(|_| counts.clients == 0).map(|(client, why)| (client, why.text));
         self.refused.is_some()

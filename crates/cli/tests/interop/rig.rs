@@ -145,7 +145,8 @@ impl Process {
     pub(crate) fn having_read(self, ports: &[u16]) -> Self {
         let deadline = Instant::now() + PATIENCE;
         for port in ports {
-            while octets_waiting(*port) > 0 && Instant::now() < deadline {
+            while octets_waiting(*port) > 0 {
+                assert!(Instant::now() < deadline, "what waits at port {port} is not read");
                 thread::sleep(Duration::from_millis(20));
             }
         }

@@ -152,8 +152,10 @@ fn a_publisher_and_a_viewer_go_on_over_other_paths() {
         program.wait_for("the server does not answer: looking for another path");
         program.wait_for("the server answers again");
     }
-    assert_eq!((detour.count("POST"), detour.count("PATCH")), (1, 1));
-    assert_eq!((way.count("POST"), way.count("PATCH")), (1, 1));
+    // A restart that takes long is repeated.
+    for way in [&detour, &way] {
+        assert_eq!((way.count("POST"), way.count("PATCH") > 0), (1, true));
+    }
     interrupt(&viewer.child);
     // The frame that was cut off by the end of the path may be missing.
     let (_, said) = viewer.end();

@@ -6,6 +6,7 @@ use super::send::{Sender, Written};
 use crate::batch::Batch;
 use crate::repair::Refusal;
 use crate::seq::SequenceNumber;
+use crate::ssrc::Ssrc;
 use crate::time::RtpTimestamp;
 
 /// A frame being sent. If it is dropped before its last packet is made, the remaining packets are
@@ -42,18 +43,22 @@ pub struct Suspended {
     /// Its number among the sender's frames.
     number: u64,
     len: usize,
+    ssrc: Ssrc,
 }
 
 impl Sender {
     /// Goes on with a frame that was [suspended](Outgoing::suspend); `frame` has the octets that it was begun with.
     ///
-    /// Of a frame after which another was begun, or of another length, nothing more is sent.
+    /// Nothing more is sent of a frame after which another was begun, of one of another length, or if the SSRC has
+    /// changed meanwhile.
     pub fn resume<'s, 'f>(
         &'s mut self,
         frame: &'f [u8],
         suspended: &Suspended,
     ) -> Outgoing<'s, 'f> {
-        let is_current = self.statistics.frames == suspended.number && frame.len() == suspended.len;
+        let is_current = self.statistics.frames == suspended.number
+            && frame.len() == suspended.len
+            && self.config.ssrc == suspended.ssrc;
         let mut outgoing = Outgoing::new(self, frame, suspended.timestamp);
         outgoing.packet_timestamp = suspended.packet_timestamp;
         outgoing.packets_before = suspended.packets_before;
@@ -166,6 +171,7 @@ impl<'s, 'f> Outgoing<'s, 'f> {
             whole: self.whole,
             number: self.sender.statistics.frames,
             len: self.frame.len(),
+            ssrc: self.sender.config.ssrc,
         };
         // When this is dropped, the frame is not given up, and nothing is counted.
         (self.whole, self.packets_before) = (true, self.sender.statistics.packets);

@@ -1,9 +1,9 @@
 //! Frames that are sent part by part, by a thread that does not wait.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rushes_net::{SendError, SendQueue};
+use rushes_net::{SendError, SendErrorKind, SendQueue};
 use rushes_proto::rtp::CaptureTime;
 use rushes_proto::stream::{FrameElements, Outgoing, Suspended};
 use rushes_proto::{Batch, RtpTimestamp, SLAB_LEN};
@@ -13,6 +13,9 @@ use crate::error::Error;
 use crate::pace::Pace;
 use crate::port::{Outbox, Port, SendState};
 use crate::reports::Attached;
+
+/// Interval at which a full send buffer is tried again.
+const FULL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A frame that was begun.
 #[derive(Debug)]
@@ -25,6 +28,30 @@ pub(crate) struct Unfinished {
     left: usize,
     /// Whether the next burst has waited for its time.
     has_waited: bool,
+    unsent: Option<Unsent>,
+}
+
+/// Packets for which the send buffer had no room.
+#[derive(Debug)]
+struct Unsent {
+    bytes: Vec<u8>,
+    lengths: Vec<u16>,
+    /// When they are given up.
+    deadline: Instant,
+}
+
+impl Unsent {
+    /// Copies the packets of a batch.
+    fn of(batch: &Batch, deadline: Instant) -> Self {
+        Self { bytes: batch.bytes().to_vec(), lengths: batch.lengths().to_vec(), deadline }
+    }
+
+    /// Removes the first packets.
+    fn remove(&mut self, packets: usize) {
+        let lengths = self.lengths.drain(..packets.min(self.lengths.len()));
+        let octets: usize = lengths.map(usize::from).sum();
+        self.bytes.drain(..octets);
+    }
 }
 
 /// What has become of a part of a frame.
@@ -38,15 +65,15 @@ enum Part {
 }
 
 impl StreamSender {
-    /// Begins to send one frame as [`push_frame_captured`](Self::push_frame_captured) does, but never waits. Returns
-    /// when the next burst is due, at which [`continue_frame`](Self::continue_frame) sends it, or `None` if all of the
-    /// frame is sent. So one thread sends on many streams.
+    /// Sends the first burst of a frame as [`push_frame_captured`](Self::push_frame_captured) does, but never waits.
+    /// Returns when [`continue_frame`](Self::continue_frame) must be called for the next burst, or `None` if nothing
+    /// is left to send, also if the frame was left out. So one thread sends on many streams.
     ///
     /// Any other frame and any keep-alive ends one that is not finished; receivers then detect the loss.
     ///
     /// # Errors
-    /// As [`push_frame`](Self::push_frame), and [`Error::Send`] if the send buffer has no room at present. The frame
-    /// then ends.
+    /// As [`push_frame`](Self::push_frame). While the send buffer is full, the next burst is due a millisecond later;
+    /// after [`send_timeout`](crate::StreamBuilder::send_timeout) it is [`Error::Send`], and the frame ends.
     pub fn begin_frame(
         &mut self,
         frame: Arc<[u8]>,
@@ -82,8 +109,8 @@ impl StreamSender {
         drop(state);
         drop(entered);
         self.pacer.start(Instant::now(), octets.saturating_mul(outbox.destinations().count()));
-        let (left, has_waited) = (octets, false);
-        let unfinished = Unfinished { frame, rest, captured, octets, left, has_waited };
+        let (left, has_waited, unsent) = (octets, false, None);
+        let unfinished = Unfinished { frame, rest, captured, octets, left, has_waited, unsent };
         self.unfinished = Some(Box::new(unfinished));
         self.continue_frame()
     }
@@ -112,6 +139,13 @@ impl StreamSender {
             self.unfinished = Some(unfinished);
         } else {
             drop(outgoing);
+            let is_failed = matches!(part, Part::Failed(_));
+            if is_failed || matches!(part, Part::Cut) && !outbox.is_stopped() {
+                // Lets receivers detect the loss now rather than with the next frame.
+                sender.keep_alive(batch);
+                let (socket, destinations) = (port.socket(), outbox.destinations());
+                let _ = SendState::send(socket, batch, queue, destinations, Instant::now());
+            }
             if let Some(rate) = &outbox.rate {
                 rate.note_frame(Instant::now(), unfinished.octets, unfinished.captured);
             }
@@ -124,16 +158,8 @@ impl StreamSender {
         match part {
             Part::Due(due) => Ok(Some(due)),
             Part::Last => Ok(None),
-            Part::Cut => {
-                if !outbox.is_stopped() {
-                    self.skip_number();
-                }
-                reporter.check_frame().map(|()| None)
-            }
-            Part::Failed(error) => {
-                self.skip_number();
-                Err(error.into())
-            }
+            Part::Cut => reporter.check_frame().map(|()| None),
+            Part::Failed(error) => Err(error.into()),
         }
     }
 
@@ -171,6 +197,11 @@ impl Sending<'_> {
             if self.outbox.cuts_frames() {
                 return Part::Cut;
             }
+            match self.send_unsent(frame) {
+                Ok(None) => {}
+                Ok(Some(due)) => return Part::Due(due),
+                Err(error) => return Part::Failed(error),
+            }
             if let Some(due) = self.due(frame, outgoing) {
                 return Part::Due(due);
             }
@@ -180,11 +211,33 @@ impl Sending<'_> {
             }
             self.outbox.note_packets(self.batch);
             let (socket, destinations) = (self.port.socket(), self.outbox.destinations());
-            let sent =
-                SendState::send(socket, self.batch, self.queue, destinations, Instant::now());
-            if let Err(error) = sent {
-                return Part::Failed(error);
+            let now = Instant::now();
+            match SendState::send(socket, self.batch, self.queue, destinations, now) {
+                Ok(()) => {}
+                Err(SendError { kind: SendErrorKind::BufferFull, sent }) => {
+                    let mut unsent = Unsent::of(self.batch, now + self.outbox.timeout());
+                    unsent.remove(sent);
+                    frame.unsent = Some(unsent);
+                }
+                Err(error) => return Part::Failed(error),
             }
+        }
+    }
+
+    /// Sends the packets for which there was no room; returns when to try again if there still is none.
+    fn send_unsent(&mut self, frame: &mut Unfinished) -> Result<Option<Instant>, SendError> {
+        let Some(mut unsent) = frame.unsent.take() else { return Ok(None) };
+        let (socket, queue, now) = (self.port.socket(), &mut *self.queue, Instant::now());
+        let outcome = self.outbox.destinations().send(unsent.lengths.len(), |to| {
+            to.send(socket, queue, (&unsent.bytes, &unsent.lengths), now)
+        });
+        match outcome {
+            Err(SendError { kind: SendErrorKind::BufferFull, sent }) if now < unsent.deadline => {
+                unsent.remove(sent);
+                frame.unsent = Some(unsent);
+                Ok(Some(now + FULL_INTERVAL))
+            }
+            outcome => outcome.map(|()| None),
         }
     }
 

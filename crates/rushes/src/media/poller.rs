@@ -63,6 +63,8 @@ use crate::reports::Attached;
 pub struct Poller {
     streams: Streams<Entry>,
     keys: HashMap<u64, u32>,
+    /// Whether a pull has not returned: a function of the application has panicked in it.
+    is_pulling: bool,
 }
 
 /// A stream and the application's name for it.
@@ -77,14 +79,19 @@ enum Kept {
     Receiver(Box<StreamReceiver>),
     /// The application's own half keeps the stream open.
     Sender(Weak<Attached>),
-    /// Nothing but the port, which is read.
+    /// Nothing but the port, which is read as long as others keep it.
     #[cfg(feature = "webrtc")]
-    Port,
+    Port(Weak<Port>),
 }
 
 impl Entry {
     fn is_gone(&self) -> bool {
-        matches!(&self.stream, Kept::Sender(attached) if attached.strong_count() == 0)
+        match &self.stream {
+            Kept::Receiver(_) => false,
+            Kept::Sender(attached) => attached.strong_count() == 0,
+            #[cfg(feature = "webrtc")]
+            Kept::Port(port) => port.strong_count() == 0,
+        }
     }
 }
 
@@ -114,7 +121,7 @@ impl Poller {
     /// [`Error::Net`] if the process has no file descriptor left; a poller takes three on Linux, and none for
     /// a stream.
     pub fn new() -> Result<Self, Error> {
-        Ok(Self { streams: Streams::new()?, keys: HashMap::new() })
+        Ok(Self { streams: Streams::new()?, keys: HashMap::new(), is_pulling: false })
     }
 
     /// Adds the receiving half of a stream. [`pull`](Self::pull) returns its frames with `token`, any number
@@ -150,7 +157,7 @@ impl Poller {
     /// Adds a port, which is read whether streams on it are added or not.
     #[cfg(feature = "webrtc")]
     pub(crate) fn add_port(&mut self, port: &Arc<Port>, token: u64) -> Result<(), Error> {
-        self.insert(token, (port, None), Kept::Port)
+        self.insert(token, (port, None), Kept::Port(Arc::downgrade(port)))
     }
 
     fn insert(
@@ -190,7 +197,7 @@ impl Poller {
         Some(receiver)
     }
 
-    /// Returns whether a stream has the token, so that another cannot be added with it.
+    /// Returns whether a stream or peer has the token, so that another cannot be added with it.
     pub fn contains(&self, token: u64) -> bool {
         let entry = self.keys.get(&token).and_then(|key| self.streams.source(*key));
         entry.is_some_and(|entry| !entry.is_gone())
@@ -203,12 +210,12 @@ impl Poller {
         }
     }
 
-    /// Returns the number of streams, some of which may be senders that were just dropped.
+    /// Returns the number of streams and peers, some of which may be senders that were just dropped.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Returns whether no stream was added.
+    /// Returns whether there is neither a stream nor a peer.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -218,13 +225,19 @@ impl Poller {
     /// arrived, does what is due, and does not wait. It may return up to a millisecond late.
     ///
     /// Frames of one source are in order, complete, and given once each, as by
-    /// [`StreamReceiver::pull_frame`].
+    /// [`StreamReceiver::pull_frame`]. If a function for events or errors panics, so does this; the poller can be used
+    /// on.
     ///
     /// # Errors
     /// [`Error::Net`] if the system refuses to wait. A socket that cannot be read is reported to the function
     /// set with [`StreamReceiver::on_error`], once a second at most, and does not concern other streams.
     pub fn pull(&mut self, timeout: Duration) -> Result<Option<(u64, Frame)>, Error> {
-        let pulled = self.streams.pull(deadline(Instant::now(), timeout))?;
+        if std::mem::replace(&mut self.is_pulling, true) {
+            self.streams.note_all();
+        }
+        let pulled = self.streams.pull(deadline(Instant::now(), timeout));
+        self.is_pulling = false;
+        let pulled = pulled?;
         self.forget_gone();
         Ok(pulled.and_then(|(key, frame)| Some((self.streams.source(key)?.token, frame))))
     }

@@ -146,9 +146,7 @@ impl StreamSender {
         if outcome.is_err() || (is_cut && !outbox.is_stopped()) {
             // Lets receivers detect the loss now rather than with the next frame.
             sender.keep_alive(batch);
-            let _ = destinations.send(batch.lengths().len(), |to| {
-                to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
-            });
+            let _ = SendState::send(socket, batch, queue, destinations, Instant::now());
         }
         if let Some(rate) = &outbox.rate {
             rate.note_frame(Instant::now(), octets, captured);
@@ -334,9 +332,7 @@ impl StreamSender {
         let mut state = outbox.lock();
         let SendState { sender, batch, queue, .. } = &mut *state;
         sender.keep_alive(batch);
-        let _ = outbox.destinations().send(batch.lengths().len(), |to| {
-            to.send(socket, queue, (batch.bytes(), batch.lengths()), Instant::now())
-        });
+        let _ = SendState::send(socket, batch, queue, outbox.destinations(), Instant::now());
     }
 
     /// Returns the error of a frame that has nowhere to go. Requests and checks of the path are answered.

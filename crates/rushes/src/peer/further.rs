@@ -10,7 +10,8 @@ use super::{NO_ICE, Peer, State};
 use crate::error::{Error, PeerError};
 
 impl Peer {
-    /// Answers an offer that changes nothing but the path; any other is refused and changes nothing.
+    /// Answers a further offer that changes only addresses or ICE credentials. Any other is refused, and changes
+    /// nothing.
     pub(super) fn answer_again(&mut self, offer: &str) -> Result<String, Error> {
         if let Some(error) = self.ended() {
             return Err(error.into());
@@ -98,7 +99,7 @@ fn check(agreed: &Negotiated, wanted: &Negotiated) -> Result<(), PeerError> {
 /// Returns whether packets are sent and received as before.
 fn is_same_media(before: &AgreedMedia, after: &AgreedMedia) -> bool {
     let is_same_format = |a: &AgreedFormat, b: &AgreedFormat| {
-        (a.local, a.payload_type, a.rtx) == (b.local, b.payload_type, b.rtx)
+        (a.local, a.payload_type, a.rtx, &a.remote) == (b.local, b.payload_type, b.rtx, &b.remote)
     };
     let is_sent_alike = !before.sends() || is_same_format(&before.send, &after.send);
     let is_received =
@@ -107,4 +108,7 @@ fn is_same_media(before: &AgreedMedia, after: &AgreedMedia) -> bool {
         && is_sent_alike
         && after.receive.iter().all(is_received)
         && before.extensions == after.extensions
+        && before.reduced_size == after.reduced_size
+        && (before.remote_ssrc, before.remote_rtx_ssrc)
+            == (after.remote_ssrc, after.remote_rtx_ssrc)
 }

@@ -106,8 +106,8 @@ impl PeerHandle {
 
     /// Returns how long the peer has not answered on the path that is used; `None` while there is none.
     ///
-    /// The peer is asked each 4 s by threads that push, pull or [wait](crate::StreamSender::wait_until). From about 9 s
-    /// on a [restart](Self::offer_restart) is worthwhile; after 30 s the path is given up.
+    /// The peer is asked each 4 s by threads that push, pull or [wait](crate::StreamSender::wait_until). From 10 s on
+    /// (two unanswered checks take 9 s) a [restart](Self::offer_restart) is worthwhile; after 30 s the path is given up.
     pub fn silence(&self) -> Option<Duration> {
         self.transport.silence(Instant::now())
     }

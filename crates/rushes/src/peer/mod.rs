@@ -269,8 +269,11 @@ impl Peer {
         self.transport.poll_event()
     }
 
-    /// Sets a function that is called for each further [event](Self::poll_event), on the thread that reads the port.
-    /// It must only wake the thread that polls the events, and call neither the peer nor its streams.
+    /// Sets the function that is called after each further [event](Self::poll_event); it replaces an earlier one.
+    ///
+    /// It is called under a lock of the connection, on the thread that reads the port or calls a method of the peer
+    /// or its handle. It must only wake the thread that polls the events, and call neither the peer nor its streams.
+    /// Poll once after setting it: events from before are not reported.
     pub fn on_event(&self, wake: impl Fn() + Send + 'static) {
         self.transport.wake_with(Box::new(wake));
     }

@@ -340,7 +340,9 @@ impl Transport {
     }
 
     pub(super) fn wake_with(&self, wake: Wake) {
-        self.lock().wake = Some(wake);
+        let earlier = self.lock().wake.replace(wake);
+        // It may call the peer when it is dropped.
+        drop(earlier);
     }
 
     /// Returns whether a pair of addresses carries the media.

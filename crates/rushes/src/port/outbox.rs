@@ -242,7 +242,7 @@ impl Outbox {
         frame: Option<(RtpTimestamp, Instant)>,
     ) -> bool {
         let mut sent = lock(&self.sent);
-        let is_first = sent.statistics.packets == 0;
+        let is_first = sent.statistics.packets == 0 && sender.statistics().packets > 0;
         sent.statistics = sender.statistics();
         sent.retransmitted_octets = sender.retransmitted_octets();
         sent.reported = sender.reported();

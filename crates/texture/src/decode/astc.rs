@@ -18,7 +18,7 @@ const HIGH_RANGE: u16 = 1 << 2 | 1 << 3 | 1 << 7 | 1 << 11 | 1 << 14 | 1 << 15;
 
 /// Decodes blocks of 16 bytes to rows of RGBA pixels, `stride` bytes apart.
 ///
-/// Stops where `blocks` or one of the rows ends.
+/// Rows of a block that are beyond the end of `rgba` are left out.
 pub(super) fn decode_block_row(shape: Block, blocks: &[u8], rgba: &mut [u8], stride: usize) {
     let [width, height] = [shape.width as usize, shape.height as usize];
     for (at, block) in blocks.as_chunks::<16>().0.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn decode_block_row(shape: Block, blocks: &[u8], rgba: &mut [u8], str
         }
         for (row, pixels) in pixels.chunks_exact(width).take(height).enumerate() {
             let start = row * stride + at * width * 4;
-            let Some(out) = rgba.get_mut(start..start + width * 4) else { return };
+            let Some(out) = rgba.get_mut(start..start + width * 4) else { break };
             for (to, &pixel) in out.as_chunks_mut().0.iter_mut().zip(pixels) {
                 *to = texels::rgba(pixel);
             }

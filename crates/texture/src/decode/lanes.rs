@@ -2,8 +2,8 @@
 //!
 //! A lane belongs to a block. The sixteen pixels are decoded one after the other, each for all blocks of
 //! the group, so that the compiler vectorises every loop for every instruction set, and nothing is moved
-//! between lanes until a row is written. What has a loop is called in loops, not in closures of `map`: these
-//! are not always inlined, and then compiled for the baseline.
+//! between lanes until a row is written. Functions with loops are called in `for` loops, not in closures of `map`:
+//! these are not always inlined, and would then be compiled for the baseline.
 #![allow(
     clippy::inline_always,
     reason = "a loop is compiled for each set only where it is inlined"

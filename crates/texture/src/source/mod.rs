@@ -41,7 +41,8 @@ pub trait Source: Send {
     /// Returns the number of frames from the first to the end, if known.
     fn length(&self) -> Option<u64>;
 
-    /// Returns the bits of the input's samples, if they are rounded to 8; by default `None`.
+    /// Returns the bits of the input's samples, if they are rounded to 8; by default `None`. Of several images it is
+    /// the first that counts.
     fn rounded_from(&self) -> Option<u32> {
         None
     }

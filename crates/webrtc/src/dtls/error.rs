@@ -99,9 +99,7 @@ fn alert(description: u8) -> &'static str {
     match description {
         10 => "unexpected_message",
         20 => "bad_record_mac",
-        40 => {
-            "handshake_failure: nothing in common; a certificate of the peer must be of ECDSA, not of RSA"
-        }
+        40 => "handshake_failure; a certificate of the peer must be of ECDSA, not of RSA",
         42 => "bad_certificate",
         43 => "unsupported_certificate",
         46 => "certificate_unknown",

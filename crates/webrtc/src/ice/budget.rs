@@ -1,4 +1,4 @@
-//! How much is sent to addresses that have proved nothing (RFC 8445 section 19.5.1).
+//! Limits the octets of checks to addresses that have answered none (RFC 8445 section 19.5.1).
 
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,13 @@ const CHECK: u32 = 256;
 /// this.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// When all that was sent will be paid for.
-    paid: Instant,
+    /// When the octets sent so far would be due at the rate.
+    due: Instant,
 }
 
 impl Budget {
     pub(super) fn new(now: Instant) -> Self {
-        Self { paid: now }
+        Self { due: now }
     }
 
     /// Takes the octets of a check; returns `false` if it must not be sent. `is_asked` is whether the peer has asked
@@ -34,18 +34,18 @@ impl Budget {
     pub(super) fn take(&mut self, octets: usize, is_asked: bool, now: Instant) -> bool {
         let octets = u32::try_from(octets).unwrap_or(BURST);
         let limit = if is_asked { BURST } else { BURST - RESERVE };
-        let paid = self.paid.max(now) + OCTET * octets;
-        let is_within = paid <= now + OCTET * limit;
+        let due = self.due.max(now) + OCTET * octets;
+        let is_within = due <= now + OCTET * limit;
         if is_within {
-            self.paid = paid;
+            self.due = due;
         }
         is_within
     }
 
-    /// Returns when the octets of any check may be sent to addresses from which the peer has not asked; `None` if at
-    /// once.
+    /// Returns from when on a check of any length may go to an address from which the peer has not asked; this may
+    /// be in the past.
     pub(super) fn ready(&self) -> Option<Instant> {
-        self.paid.checked_sub(OCTET * (BURST - RESERVE - CHECK))
+        self.due.checked_sub(OCTET * (BURST - RESERVE - CHECK))
     }
 }
 

@@ -68,7 +68,7 @@ export class Session {
     this.resource = null;
     // Our addresses that the server does not know yet, and whether a request is on its way.
     this.candidates = [];
-    this.isTelling = false;
+    this.isSending = false;
     this.connection.addEventListener("icecandidate", ({ candidate }) => {
       // The server reaches neither names of this network nor addresses of TCP.
       const isUsable = / udp /i.test(candidate?.candidate) && !candidate.candidate.includes(".local ");
@@ -79,7 +79,7 @@ export class Session {
   async #open(endpoint, prepare) {
     const connection = this.connection;
     prepare(connection);
-    // Addresses are looked for when the servers that tell them are known.
+    // Addresses are looked for when the STUN and TURN servers are known.
     const offer = await connection.createOffer();
     const response = await fetch(endpoint, {
       method: "POST",
@@ -97,15 +97,15 @@ export class Session {
       connection.setConfiguration({ ...connection.getConfiguration(), iceServers: servers });
     }
     const tag = response.headers.get("etag");
-    connection.addEventListener("icecandidate", () => this.#tell(offer.sdp, tag));
+    connection.addEventListener("icecandidate", () => this.#sendCandidates(offer.sdp, tag));
     await connection.setLocalDescription(offer);
     await connection.setRemoteDescription({ type: "answer", sdp: answer });
   }
 
-  // Tells the server the addresses that it does not know yet. It may also find them itself.
-  async #tell(offer, tag) {
-    if (!this.resource || !tag || this.isTelling) return;
-    this.isTelling = true;
+  // Sends the addresses that the server does not know yet. It may also find them itself.
+  async #sendCandidates(offer, tag) {
+    if (!this.resource || !tag || this.isSending) return;
+    this.isSending = true;
     while (this.resource && this.candidates.length) {
       const body = fragment(offer, this.candidates.splice(0));
       const headers = {
@@ -113,7 +113,7 @@ export class Session {
       };
       await fetch(this.resource, { method: "PATCH", headers, body }).catch(() => {});
     }
-    this.isTelling = false;
+    this.isSending = false;
   }
 
   // Ends the session here and at the server, also while the page is being left.

@@ -43,8 +43,8 @@ impl RawPacketiser {
         }
     }
 
-    /// Returns the length of most payloads if none may be longer than `limit`: they are filled with whole
-    /// pgroups of one line, if lines are shorter of two, or have as many whole lines as they may.
+    /// Returns the length of most payloads, `limit` at most: filled with whole pgroups of one line, or of two
+    /// if lines are short; or as many whole lines as a payload may have, if these fit.
     fn usual_len(&self, limit: usize) -> usize {
         let part = LINE_HEADER_LEN + self.row_len;
         let whole = SEQUENCE_LEN + SEGMENTS_MAX * part;

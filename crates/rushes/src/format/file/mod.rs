@@ -130,9 +130,9 @@ pub trait FrameReader: Send {
     /// Takes the next bytes of the file.
     fn feed(&mut self, bytes: &[u8]);
 
-    /// Reads the next bytes of the file itself, for a large frame that is then not copied once more; returns
-    /// their number, 0 at the end of the file. `None` if nothing was read and [`feed`](Self::feed) is to be
-    /// called instead, as by default.
+    /// Reads from the file directly into the reader's buffer, which saves a copy of large frames. Returns the
+    /// number of bytes, 0 at the end of the file; `None` if nothing was read and [`feed`](Self::feed) is to be
+    /// called, as by default.
     fn read_from(&mut self, _file: &mut dyn Read) -> Option<io::Result<usize>> {
         None
     }

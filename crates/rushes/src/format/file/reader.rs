@@ -273,8 +273,8 @@ impl MediaReader {
         })
     }
 
-    /// Moves the next frame to `frame`, whose memory is used again; returns `false` at the end of the file.
-    /// As [`next_frame`](Self::next_frame) otherwise, for an application that passes frames on.
+    /// Exchanges `frame` for the next frame, and keeps its buffer for later ones; returns `false` at the end of
+    /// the file. Live sources wait as in [`next_frame`](Self::next_frame).
     ///
     /// # Errors
     /// As [`next_frame`](Self::next_frame).

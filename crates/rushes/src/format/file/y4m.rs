@@ -23,7 +23,7 @@ const LINE_LEN_MAX: usize = 1024;
 /// Maximum octets of a picture in a file: more than one of 8K has with 16 bits.
 const PICTURE_LEN_MAX: usize = 256 << 20;
 
-/// Octets of a picture that are read to their place, not in pieces like those of others.
+/// From so many missing octets on, a picture is read directly into its buffer.
 const DIRECT_LEN: usize = 256 << 10;
 
 /// The line before a picture, which may also have parameters.

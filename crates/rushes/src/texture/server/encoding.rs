@@ -10,7 +10,7 @@ use rushes_texture::{CodecError, Encoder, Frame, Layout, Quality};
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
 
-/// Rows of the picture around those of a stripe that count as its own. A block has up to 8 rows of pixels,
+/// Rows of the picture around those of a stripe that count as its own. Encoded blocks have 4 rows of pixels,
 /// of which the last one may reach beyond the picture.
 const MARGIN_ROWS: usize = 8;
 

@@ -2,8 +2,8 @@
 //!
 //! Frames are the layers of one array texture without mipmaps or supercompression, with row 0 at
 //! the top; a single frame is a texture that is no array. `KTXanimData` holds the rate: a frame lasts
-//! `duration / timescale` seconds. As only arrays may have it, it is `FramePeriod` with a single frame. The key
-//! `RushesFormat` holds the format's name as zero-terminated text. It distinguishes formats with
+//! `duration / timescale` seconds. Only arrays may have that key; the rate of a single frame is stored under a key of
+//! ours, `FramePeriod`. The key `RushesFormat` holds the format's name as zero-terminated text. It distinguishes formats with
 //! the same `vkFormat` (`ycocg-bc3` and `bc3`, `etc1` and `etc2`) and is optional for others. The data
 //! format descriptor has the primaries and the curve of R'G'B' ([`Colour`](crate::Colour)). Formats with a
 //! matrix have several planes, which KTX files must not have.

@@ -130,8 +130,8 @@ impl Agent {
         self.inner.remote_credentials()?;
         let due = if self.is_nudged { self.now } else { self.inner.poll_timeout()? };
         let due = due.max(self.paced).max(self.held.unwrap_or(self.paced));
-        // A check that is not sent is one of the few that `is` tries on a pair. As long as the peer was not heard, none
-        // is due that may not be sent.
+        // `is` counts a check that the budget refuses as sent, and tries each pair a few times only. So while nothing
+        // was heard from the peer, checks are due only when they may be sent.
         let is_heard = self.peer.is_heard() || self.watch.selected.is_some();
         Some(due.max(self.unproved.ready().filter(|_| !is_heard).unwrap_or(due)))
     }
