@@ -12,8 +12,8 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::Job;
 
-/// After so many failures in a row, LZ4 is tried with every 2^n-th frame only.
-const FAILURES_MAX: u8 = 5;
+/// After so many failures in a row, LZ4 is tried once in 2^n to 2^(n+1) frames only.
+const FAILURES_MAX: u8 = 7;
 
 /// How a stripe was sent.
 #[derive(Clone, Debug)]
@@ -33,17 +33,21 @@ struct Past {
     frame: u64,
     /// Frames in a row in which LZ4 was tried in vain, and the frames until it is tried again.
     failures: u8,
-    pause: u8,
+    pause: u16,
 }
 
 impl Past {
-    fn next(self, frame: u64, form: Option<&Form>) -> Self {
+    /// Returns what is known of stripe `number` after `frame`.
+    fn next(self, frame: u64, number: usize, form: Option<&Form>) -> Self {
         match form {
             Some(Form::Unchanged) => self,
             Some(Form::Packed(_)) => Self { frame, ..Self::default() },
             Some(Form::Stored { is_tried: true }) => {
                 let failures = (self.failures + 1).min(FAILURES_MAX);
-                Self { frame, failures, pause: (1 << failures) - 1 }
+                let frames = 1 << failures;
+                // Pauses differ, so that not all stripes are tried with one frame.
+                let pause = frames - 1 + (number % usize::from(frames)) as u16;
+                Self { frame, failures, pause }
             }
             Some(Form::Stored { is_tried: false }) | None => {
                 Self { frame, pause: self.pause.saturating_sub(1), ..self }
@@ -147,8 +151,9 @@ impl Packs {
 
     /// Returns what the next frame is compared with.
     pub(super) fn end(&self, job: &Job) -> Before {
-        let past = self.past.iter().zip(&self.forms);
-        let past = past.map(|(past, form)| past.next(self.frame, form.get())).collect();
+        let past = self.past.iter().zip(&self.forms).enumerate();
+        let past =
+            past.map(|(number, (past, form))| past.next(self.frame, number, form.get())).collect();
         Before { encoding: job.encoding.clone(), picture: job.picture.clone(), past }
     }
 
@@ -233,17 +238,22 @@ mod tests {
 
     #[test]
     fn what_lz4_does_not_shorten_is_tried_ever_more_rarely() {
-        let (mut past, mut tried) = (Past::default(), Vec::new());
-        for frame in 0..200 {
-            let is_tried = past.pause == 0;
-            if is_tried {
-                tried.push(frame);
+        let tried = |number| {
+            let (mut past, mut tried) = (Past::default(), Vec::new());
+            for frame in 0..700 {
+                let is_tried = past.pause == 0;
+                if is_tried {
+                    tried.push(frame);
+                }
+                past = past.next(frame, number, Some(&Form::Stored { is_tried }));
             }
-            past = past.next(frame, Some(&Form::Stored { is_tried }));
-        }
-        assert_eq!(tried, [0, 2, 6, 14, 30, 62, 94, 126, 158, 190]);
-        past = past.next(200, Some(&Form::Packed(Arc::from([]))));
+            tried
+        };
+        assert_eq!(tried(0), [0, 2, 6, 14, 30, 62, 126, 254, 382, 510, 638]);
+        assert_eq!(tried(100), [0, 2, 6, 18, 38, 74, 174, 402, 630]);
+        let past = Past { failures: 3, ..Past::default() };
+        let past = past.next(200, 1, Some(&Form::Packed(Arc::from([]))));
         assert_eq!((past.pause, past.failures, past.frame), (0, 0, 200));
-        assert_eq!(past.next(201, Some(&Form::Unchanged)).frame, 200);
+        assert_eq!(past.next(201, 1, Some(&Form::Unchanged)).frame, 200);
     }
 }
