@@ -10,8 +10,9 @@ use super::error::TextureError;
 /// A stripe fits a processor's second-level cache together with the slab that it is sent from.
 const STRIPE_BYTES: usize = 256 * 1024;
 
-/// The same where stripes may be packed: a small change of the picture costs a small stripe.
-const PACKED_STRIPE_BYTES: usize = 32 * 1024;
+/// The same where stripes may be packed, of blocks and of pixels: a small change of the picture costs a small
+/// stripe, but each is sent in messages of its own.
+const PACKED_STRIPE_BYTES: [usize; 2] = [32 * 1024, 96 * 1024];
 
 /// The shape of every frame of a stream, until the stream changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -53,7 +54,9 @@ impl TextureShape {
     /// Returns the shape with smaller stripes, which may be packed.
     pub(super) fn packed(self) -> Result<Self, TextureError> {
         let payload = self.plan.payload();
-        let stripe_rows = rows_in(&self.layout, PACKED_STRIPE_BYTES);
+        let [blocks, pixels] = PACKED_STRIPE_BYTES;
+        let has_blocks = self.layout.format().planes()[0].block.height > 1;
+        let stripe_rows = rows_in(&self.layout, if has_blocks { blocks } else { pixels });
         Self::new(self.layout, self.tiling, stripe_rows, payload)
     }
 

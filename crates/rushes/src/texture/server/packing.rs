@@ -217,7 +217,7 @@ mod tests {
             requested: requested.iter().copied().collect(),
             round,
         };
-        let size = (256, 128);
+        let size = (256, 384);
         let all = ages(size, 5, refresh(&[], None));
         assert!(all.len() == 4 && all.iter().all(|age| *age == told), "{all:?}");
         assert_eq!(ages(size, 5, refresh(&[1, 3], None)), [told, None, told, None]);

@@ -1,4 +1,4 @@
-//! BC1 and chroma whose ends are refined: the level of [`Quality::High`](crate::Quality::High).
+//! BC1, luma and chroma whose ends are refined: the level of [`Quality::High`](crate::Quality::High).
 //!
 //! The ends begin at opposite corners of the bounding box, as in [`Quality::Fast`](crate::Quality::Fast), and are
 //! moved, twice, to where the sum of squared errors is least for the pixels' places on the line. That the last line
@@ -14,6 +14,7 @@ pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 mod flat;
+mod luma;
 mod portable;
 
 use crate::encode::strip::{self, Strip};
@@ -62,6 +63,7 @@ pub(crate) fn ycocg_bc3_block_row(
 ) {
     ycocg_bc3::encode_block_row(set, rgba, stride, blocks, out);
     let Some((strip, out)) = checked::<16>(rgba, stride, blocks, out) else { return };
+    luma::encode(set, strip, out);
     let done = dispatch::refined_ycocg_bc3(set, strip, out);
     portable::encode_chroma(strip::after(strip, done), &mut out[done * 16..]);
 }
