@@ -34,7 +34,7 @@ impl Restarts {
         let run = move || {
             let mut attempts = 0;
             let mut late = Late::default();
-            while wait(&stopped, &connection, &mut session, &mut late) {
+            while wait(&stopped, &connection, &mut session, attempts, &mut late) {
                 match (is_silent(&connection), attempts) {
                     (false, 0) | (true, ATTEMPTS_MAX) => continue,
                     (false, _) => {
@@ -72,6 +72,7 @@ fn wait(
     stopped: &Receiver<()>,
     connection: &PeerHandle,
     session: &mut Session,
+    attempts: u32,
     late: &mut Late,
 ) -> bool {
     let end = Instant::now() + INTERVAL;
@@ -81,8 +82,8 @@ fn wait(
         {
             return false;
         }
-        // A restart sends all addresses.
-        if !is_silent(connection) {
+        // Before the first restart of a silence: it sends all addresses that are known by then.
+        if attempts > 0 || !is_silent(connection) {
             late.send(connection.late_candidates(), |fragment| session.patch(fragment).map(|_| ()));
         }
     }

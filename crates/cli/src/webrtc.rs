@@ -105,8 +105,8 @@ impl Entered {
         Ok(entered)
     }
 
-    /// Asks the servers that this one recommends (RFC 9725 section 4.6). The addresses that they tell are not sent
-    /// to the server: it learns of them when it is reached from there.
+    /// Asks the servers that this one recommends (RFC 9725 section 4.6). The addresses that they report are not in
+    /// the offer: the server learns of them when it is reached from there, or by a restart.
     fn take_servers(&mut self, args: &EntryArgs) {
         let found = args.ice.recommended(self.session.ice_servers());
         if let Some(stun) = found.stun {

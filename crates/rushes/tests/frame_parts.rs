@@ -76,12 +76,15 @@ fn a_send_buffer_that_stays_full_ends_the_frame() {
 #[ignore = "needs a narrow link"]
 fn gives_up() {
     let session = Context::new().session("127.0.0.1").unwrap();
-    // At the end of the link is nobody, and its rate does not matter: all is given up within the time of a packet.
+    // Nobody listens there. A batch that finds the buffer full is given up at once.
     let stream = session.stream(Codec::Generic).remote_port(9).send_timeout(Duration::ZERO);
     let mut sender = with_small_buffer(stream).open().unwrap().split().unwrap().0;
-    let frame: Vec<u8> = vec![7; 200_000];
-    let outcome = sender.begin_frame(frame.into(), None, Instant::now());
-    assert!(matches!(outcome, Err(Error::Send(_))), "{outcome:?}");
-    assert_eq!(sender.statistics().frames_cut, 1);
-    assert_eq!(sender.continue_frame().unwrap(), None, "nothing is left");
+    // Of many batches, and of one.
+    for (count, octets) in [(1, 2_000_000), (2, 30_000)] {
+        let mut send = || sender.begin_frame(vec![7; octets].into(), None, Instant::now());
+        let failed = (0..1_000).map(|_| send()).find(Result::is_err);
+        assert!(matches!(failed, Some(Err(Error::Send(_)))), "{failed:?}");
+        assert_eq!(sender.statistics().frames_cut, count);
+        assert_eq!(sender.continue_frame().unwrap(), None, "nothing is left");
+    }
 }

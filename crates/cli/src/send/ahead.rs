@@ -114,6 +114,8 @@ fn read_all(
         if pass == passes {
             break;
         }
+        // Its memory is free for the next one.
+        drop(reader);
         reader = source.open(rate)?;
     }
     Ok(())

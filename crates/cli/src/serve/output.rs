@@ -68,7 +68,11 @@ impl Output {
         self.unfinished.map(|(due, _)| due)
     }
 
-    /// Returns whether the format of the viewer did not carry the last frame. A further key frame would be no smaller.
+    pub(super) fn is_video(&self) -> bool {
+        self.stream.codec.media == "video"
+    }
+
+    /// Returns whether the format of the viewer did not carry the last frame.
     pub(super) fn is_refused(&self) -> bool {
         self.is_refused
     }
@@ -87,7 +91,7 @@ impl Output {
     /// path at present or one that carries less, or a frame before it that it needs was left out.
     pub(super) fn send(&mut self, sample: &Sample) -> Result<bool, Error> {
         let (len, late) = (sample.data.len(), sample.shown.elapsed());
-        let is_video = self.stream.codec.media == "video";
+        let is_video = self.is_video();
         let takes = !is_video || self.share.takes(len, sample.is_key, late, Instant::now());
         if !takes || self.needs_key && !sample.is_key {
             return Ok(false);

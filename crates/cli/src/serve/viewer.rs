@@ -41,7 +41,7 @@ enum Stage {
 }
 
 impl Viewer {
-    /// Answers the offer of a viewer of a show; returns the answer, and the viewer that the waker wakes.
+    /// Answers the offer of a viewer of a show; returns the answer, and the viewer.
     pub(super) fn answer(
         context: &Context,
         hub: &Arc<Hub>,
@@ -179,8 +179,13 @@ impl Sending<'_> {
     /// Asks the source for a key frame, if that helps the viewer. One whose path does not carry what there is waits for
     /// the next one, and asks if none comes: key frames are the largest, and all viewers get them.
     fn request_key_frame(&mut self, place: usize) {
-        if self.outputs[place].is_refused() || !self.session.has_path() {
+        let output = &self.outputs[place];
+        if !output.is_video() || !self.session.has_path() {
             return;
+        }
+        if output.is_refused() {
+            // A key frame may be refused as well: all such viewers together ask for few.
+            return self.hub.request_key_frame_for_limited(Instant::now());
         }
         let share = &mut self.outputs[place].share;
         if !share.is_limited() {

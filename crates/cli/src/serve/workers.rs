@@ -360,11 +360,11 @@ mod tests {
             called.recv().unwrap();
             waker.wake();
         }
-        let (_bell, panics) = enter(&workers, 1000);
+        let (_waker, panics) = enter(&workers, 1000);
         assert!(panics.recv().is_ok() && panics.recv().is_err());
         assert!(called.recv().is_ok() && called.recv().is_err(), "it is over, and gone");
         waker.wake();
-        let (_bell, called) = enter(&workers, 1);
+        let (_waker, called) = enter(&workers, 1);
         assert!(called.recv().is_ok() && called.recv().is_err());
     }
 

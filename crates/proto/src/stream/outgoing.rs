@@ -178,6 +178,11 @@ impl<'s, 'f> Outgoing<'s, 'f> {
         suspended
     }
 
+    /// Gives the frame up, also if all its packets were made: some of them were not sent.
+    pub fn abandon(mut self) {
+        self.whole = false;
+    }
+
     /// Sets the time at which the next packets are sent; see [`Sender::set_now`].
     pub fn set_now(&mut self, now: Instant) {
         self.sender.set_now(now);

@@ -72,8 +72,10 @@ impl StreamSender {
     /// Any other frame and any keep-alive ends one that is not finished; receivers then detect the loss.
     ///
     /// # Errors
-    /// As [`push_frame`](Self::push_frame). While the send buffer is full, the next burst is due a millisecond later;
-    /// after [`send_timeout`](crate::StreamBuilder::send_timeout) it is [`Error::Send`], and the frame ends.
+    /// As [`push_frame`](Self::push_frame), but a full send buffer is no error at first:
+    /// [`continue_frame`](Self::continue_frame) is then due a millisecond later. If a burst is not sent within
+    /// [`send_timeout`](crate::StreamBuilder::send_timeout), it returns [`Error::Send`], and the frame ends. Of several
+    /// destinations, one that has no room while others have loses the packets.
     pub fn begin_frame(
         &mut self,
         frame: Arc<[u8]>,
@@ -138,8 +140,12 @@ impl StreamSender {
             unfinished.rest = outgoing.suspend();
             self.unfinished = Some(unfinished);
         } else {
-            drop(outgoing);
             let is_failed = matches!(part, Part::Failed(_));
+            if is_failed || unfinished.unsent.is_some() {
+                outgoing.abandon();
+            } else {
+                drop(outgoing);
+            }
             if is_failed || matches!(part, Part::Cut) && !outbox.is_stopped() {
                 // Lets receivers detect the loss now rather than with the next frame.
                 sender.keep_alive(batch);
@@ -177,7 +183,10 @@ impl StreamSender {
     pub(super) fn cut(&mut self) {
         if let Some(unfinished) = self.unfinished.take() {
             let mut state = self.attached.outbox().lock();
-            drop(state.sender.resume(&unfinished.frame, &unfinished.rest));
+            let outgoing = state.sender.resume(&unfinished.frame, &unfinished.rest);
+            if unfinished.unsent.is_some() {
+                outgoing.abandon();
+            }
         }
     }
 }

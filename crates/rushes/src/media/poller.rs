@@ -225,8 +225,8 @@ impl Poller {
     /// arrived, does what is due, and does not wait. It may return up to a millisecond late.
     ///
     /// Frames of one source are in order, complete, and given once each, as by
-    /// [`StreamReceiver::pull_frame`]. If a function for events or errors panics, so does this; the poller can be used
-    /// on.
+    /// [`StreamReceiver::pull_frame`]. If a function for events or errors panics, so does this function: a frame and
+    /// further events of that stream may be lost, and the poller can still be used.
     ///
     /// # Errors
     /// [`Error::Net`] if the system refuses to wait. A socket that cannot be read is reported to the function

@@ -78,7 +78,7 @@ impl PeerHandle {
         Ok(write(fragment, &own))
     }
 
-    /// Returns the addresses of this end that STUN and TURN servers have told since the last
+    /// Returns the addresses of this end that STUN and TURN servers have reported since the last
     /// [restart](Self::offer_restart), each once, as a fragment that WHIP and WHEP carry in a PATCH (RFC 9725 section
     /// 4.3.2). `None` if there are none, which may change as long as the servers have not answered.
     pub fn late_candidates(&self) -> Option<String> {

@@ -9,7 +9,8 @@ impl Poller {
     /// before the path is found. It gives no frame of it; receiving halves are [added](Self::add) as well. Let
     /// [`Peer::on_event`] call [`PollerWaker::wake`](crate::PollerWaker::wake), and then poll the peer's events.
     ///
-    /// The peer stays the application's. When it and its streams are dropped, its token is free again.
+    /// The peer stays the application's. [Remove](Self::remove) it when it is dropped: until then it counts in
+    /// [`len`](Self::len), though another stream may be added with its token.
     ///
     /// # Errors
     /// As [`add`](Self::add).

@@ -12,7 +12,7 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::Job;
 
-/// After so many failures in a row, LZ4 is tried once in 2^n to 2^(n+1) frames only.
+/// After so many failures in a row, LZ4 is tried once in 2^n to 2^(n+1) − 1 frames.
 const FAILURES_MAX: u8 = 7;
 
 /// How a stripe was sent.
