@@ -655,13 +655,7 @@ impl Assembly {
     /// With recovery, [`poll_requests_timeout`](Self::poll_requests_timeout) may be earlier than before.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if !self.options.reliable {
-            for at in 0..self.slots.len() {
-                let slot = &self.slots[at];
-                if slot.stage == Stage::Filling && self.late_due(slot).is_some_and(|due| due <= now)
-                {
-                    self.slots[at].requests.is_late = true;
-                }
-            }
+            self.note_late(now);
             let over = |slot: &Slot| slot.stage == Stage::Filling && self.deadline_of(slot) <= now;
             let overtaken = self.ahead_deadline().filter(|&at| at <= now);
             let oldest =

@@ -40,6 +40,8 @@ pub struct Arena {
     messages: usize,
     buffer: Vec<u8>,
     heads: Vec<Head>,
+    /// Whether the last system call took everything that had arrived.
+    is_drained: bool,
     inbox: Inbox,
     clock: StampClock,
 }
@@ -56,6 +58,7 @@ impl Arena {
             messages,
             buffer: Vec::new(),
             heads: Vec::new(),
+            is_drained: false,
             inbox: Inbox::new(0),
             clock: StampClock::default(),
         }
@@ -131,6 +134,7 @@ pub struct Datagrams<'a> {
     left: usize,
     clock: &'a mut StampClock,
     read_at: Instant,
+    is_drained: bool,
 }
 
 impl<'a> Datagrams<'a> {
@@ -149,6 +153,7 @@ impl<'a> Datagrams<'a> {
             left,
             clock: &mut arena.clock,
             read_at: now,
+            is_drained: arena.is_drained,
         }
     }
 
@@ -160,6 +165,12 @@ impl<'a> Datagrams<'a> {
     /// Returns whether there are no datagrams, because the deadline passed or a waker was woken.
     pub fn is_empty(&self) -> bool {
         self.left == 0
+    }
+
+    /// Returns whether these were all the datagrams that had arrived, if
+    /// [`receive`](UdpSocket::receive) did not wait. With false there may be more.
+    pub fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     /// Opens the next message that is not truncated.
@@ -294,11 +305,15 @@ impl UdpSocket {
                 continue;
             }
             match sys::fault(&error) {
-                Fault::WouldBlock => return Ok(0),
+                Fault::WouldBlock => {
+                    arena.is_drained = true;
+                    return Ok(0);
+                }
                 Fault::Interrupted => {}
                 _ => return Err(NetError::Receive(error)),
             }
         }
+        arena.is_drained = arena.heads.len() < arena.messages;
         arena.adapt();
         self.unmap(&mut arena.heads);
         Ok(self.count_received(&arena.heads))

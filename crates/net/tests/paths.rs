@@ -5,7 +5,7 @@ mod loopback;
 
 use std::net::SocketAddr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loopback::{LOCALS, collect, datagram, pair, soon};
 use rushes_net::{ReceivePath, SendPath, SocketOptions, UdpSocket, Waker};
@@ -67,6 +67,31 @@ fn a_batch_of_mixed_sizes_arrives_whole_and_in_order() {
         let mixed = [12, 1400, 1400, 700, 0, 0, 1400, 1, 2, 3, 3, 3, 9000, 1400, 65_507, 8, 0];
         arrives_whole_and_in_order(sender, receiver, &mixed);
         arrives_whole_and_in_order(sender, receiver, &[40; 200]);
+    });
+}
+
+#[test]
+fn a_socket_is_drained_once_all_that_arrived_was_read() {
+    for_every_path(|sender, receiver| {
+        // The kernel coalesces few of these.
+        let lengths: Vec<u16> = (0..200).map(|at| 40 + at % 3).collect();
+        let octets = vec![7; lengths.iter().map(|len| usize::from(*len)).sum()];
+        let (mut queue, to) = (sender.send_queue(), receiver.local_address());
+        sender.send(&mut queue, &octets, &lengths, to, soon()).unwrap();
+        let (mut arena, mut read, mut calls) = (receiver.arena(), 0, 0);
+        // Loopback delivers what is sent at once, so that nothing waits.
+        loop {
+            let datagrams = receiver.receive(&mut arena, Instant::now(), None).unwrap();
+            let is_drained = datagrams.is_drained();
+            read += datagrams.count();
+            calls += 1;
+            assert!(calls <= 201, "{read} were read");
+            assert!(!is_drained || read == 200, "after {read}");
+            if is_drained {
+                break;
+            }
+        }
+        assert!(calls > 1, "one call takes fewer");
     });
 }
 

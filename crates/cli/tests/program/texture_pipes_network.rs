@@ -15,13 +15,13 @@ use crate::texture_rig::frames;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A path whose packets overtake each other by up to four frames.
+/// A path whose packets overtake each other by up to four frames: the smallest unit has three packets in each.
 fn path() -> Path {
     Path {
         delay: 50 * MS,
         jitter: 20 * MS,
         jitter_reorders: true,
-        reordering: Straying::places(0.01, 5..=15),
+        reordering: Straying::places(0.01, 5..=12),
         duplication: Straying::places(0.02, 0..=15),
         ..Path::default()
     }

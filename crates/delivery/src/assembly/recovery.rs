@@ -109,6 +109,21 @@ impl Assembly {
         (is_awaited && !slot.requests.is_late).then(|| self.sweep_at(slot))
     }
 
+    /// Notes the frames that are about to be given up at `now`, so that what they lack is requested.
+    /// [`handle_timeout`](Self::handle_timeout) does so, too; a caller that gives it an earlier time, until which
+    /// all sockets were read, calls this first.
+    pub fn note_late(&mut self, now: Instant) {
+        if self.options.reliable {
+            return;
+        }
+        for at in 0..self.slots.len() {
+            let slot = &self.slots[at];
+            if slot.stage == Stage::Filling && self.late_due(slot).is_some_and(|due| due <= now) {
+                self.slots[at].requests.is_late = true;
+            }
+        }
+    }
+
     fn sweep_at(&self, slot: &Slot) -> Instant {
         let deadline = self.deadline(slot.first_at, slot.latest_at);
         deadline.checked_sub(GRACE).unwrap_or(deadline)

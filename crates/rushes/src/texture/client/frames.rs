@@ -17,6 +17,7 @@ use super::super::packing::unpack;
 use super::super::shape::TextureShape;
 use super::super::sink::{Slot, TextureFrame, TextureSink};
 use super::finished::Finished;
+use super::reading::Reading;
 
 /// Datagrams claimed under one lock.
 const BATCH: usize = 64;
@@ -62,6 +63,7 @@ pub(super) struct Frames {
     finished: Arc<Finished>,
     /// Wakes the thread that requests missing packets.
     requester: Arc<Waker>,
+    reading: Arc<Reading>,
 }
 
 impl Frames {
@@ -69,7 +71,7 @@ impl Frames {
         (shape, threads): (TextureShape, usize),
         options: AssemblyOptions,
         sink: Arc<dyn TextureSink>,
-        (finished, requester): (Arc<Finished>, Arc<Waker>),
+        (finished, requester, reading): (Arc<Finished>, Arc<Waker>, Arc<Reading>),
     ) -> Result<Self, String> {
         let (is_reliable, has_fec) = (options.reliable, options.fec);
         let has_packing = options.packing && shape.plan().can_pack();
@@ -111,6 +113,7 @@ impl Frames {
             handover: Mutex::default(),
             finished,
             requester,
+            reading,
         })
     }
 
@@ -167,11 +170,15 @@ impl Frames {
         lock(&self.assembly).note_announced(Instant::now(), frame);
     }
 
-    /// Returns when to call [`Frames::handle_timeout`]; `None` while a frame is being delivered, because
-    /// the thread that does so does not read its socket.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    /// Returns when the thread of `unit` is to call [`Frames::handle_timeout`]; `None` while a frame is being
+    /// delivered, because the thread that does so does not read its socket.
+    pub(super) fn poll_timeout(&self, unit: Option<usize>) -> Option<Instant> {
         let assembly = lock(&self.assembly);
-        if self.is_delivering.load(Ordering::Relaxed) { None } else { assembly.poll_timeout() }
+        if self.is_delivering.load(Ordering::Relaxed) {
+            return None;
+        }
+        let deadline = assembly.poll_timeout()?;
+        Some(unit.map_or(deadline, |unit| self.reading.due(unit, deadline)))
     }
 
     /// Returns when to call [`Frames::poll_requests`]; `None` if no packet is known to be missing.
@@ -190,17 +197,26 @@ impl Frames {
         lock(&self.assembly).poll_requests(now, round_trip, packets)
     }
 
-    /// Delivers the frames whose deadline has passed, unless a frame is being delivered.
-    pub(super) fn handle_timeout(&self, now: Instant) {
+    /// Delivers the frames whose deadline has passed, unless a frame is being delivered. `read` is a unit for which
+    /// they need not wait: it has read everything that had arrived at `now`, or reads nothing until memory is free.
+    pub(super) fn handle_timeout(&self, now: Instant, read: Option<usize>) {
+        if let Some(unit) = read {
+            self.reading.note(unit, now);
+        }
         let mut assembly = lock(&self.assembly);
         if self.is_delivering.load(Ordering::Relaxed) {
             return;
         }
-        let ended = assembly.handle_timeout(now);
+        assembly.note_late(now);
+        let ended = assembly.handle_timeout(self.reading.until(now));
         let is_missing = assembly.poll_requests_timeout().is_some_and(|due| due <= now);
+        let passed = assembly.poll_timeout().filter(|deadline| *deadline <= now);
         drop(assembly);
         if is_missing {
             self.requester.wake();
+        }
+        if let Some(deadline) = passed {
+            self.reading.wake(deadline);
         }
         if ended {
             self.hand_over();
@@ -234,15 +250,15 @@ impl Frames {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Puts packets of a socket, each after its header, in place. `socket` finds those that are missing, and
-    /// computes them from repair packets.
+    /// Puts packets of a socket, each after its header, in place. `unit` is that of deadlines that wait for its
+    /// thread; `socket` finds packets that are missing, and computes them from repair packets.
     ///
     /// Discards the rest once `stopped` returns true.
     pub(super) fn take<'a>(
         &self,
+        unit: Option<usize>,
         mut packets: impl Iterator<Item = &'a [u8]>,
-        mut socket: Option<&mut Reception>,
-        stopped: &impl Fn() -> bool,
+        (mut socket, stopped): (Option<&mut Reception>, &impl Fn() -> bool),
     ) {
         let mut batch: [Option<Placed<'_>>; BATCH] = [const { None }; BATCH];
         let mut refused = None;
@@ -291,7 +307,7 @@ impl Frames {
             }
             if blocked {
                 self.blocked.fetch_add(1, Ordering::Relaxed);
-                let continues = self.wait_for_room(stopped);
+                let continues = self.wait_for_room(unit, stopped);
                 self.blocked.fetch_sub(1, Ordering::Relaxed);
                 if !continues {
                     return;
@@ -383,7 +399,7 @@ impl Frames {
         stopped: &impl Fn() -> bool,
     ) -> Option<T> {
         let mut stuck_since = None;
-        while self.wait_for_room(stopped) {
+        while self.wait_for_room(None, stopped) {
             let now = Instant::now();
             let mut assembly = lock(&self.assembly);
             if let Ok(claimed) = claim(&mut assembly) {
@@ -500,8 +516,10 @@ impl Frames {
     }
 
     /// Waits for free memory; returns false when `stopped` returns true.
-    fn wait_for_room(&self, stopped: &impl Fn() -> bool) -> bool {
-        self.handle_timeout(Instant::now());
+    ///
+    /// Deadlines do not wait for `unit` meanwhile, which reads nothing until memory is free.
+    fn wait_for_room(&self, unit: Option<usize>, stopped: &impl Fn() -> bool) -> bool {
+        self.handle_timeout(Instant::now(), unit);
         if stopped() {
             return false;
         }
@@ -510,7 +528,9 @@ impl Frames {
             // Another thread is delivering a frame to a sink that may be slow.
             HANDOVER_PAUSE
         } else {
-            assembly.poll_timeout().map_or(ROOM_PAUSE, |due| {
+            let due = assembly.poll_timeout();
+            let due = due.map(|due| unit.map_or(due, |unit| self.reading.due(unit, due)));
+            due.map_or(ROOM_PAUSE, |due| {
                 due.saturating_duration_since(Instant::now()).min(ROOM_PAUSE)
             })
         };

@@ -105,8 +105,9 @@ impl Links {
         let creditor = Creditor::new(socket.buffers().receive.actual);
         let (waker, own, inner) = (Arc::new(Waker::new()?), socket.clone(), self.inner.clone());
         let woken = waker.clone();
+        self.inner.shared.reading.add(Instant::now(), waker.clone());
         let thread = spawn(&self.inner, unit, move || {
-            units::receive_datagrams(&inner.shared, &own, (to, creditor), &woken);
+            units::receive_datagrams((&inner.shared, unit), &own, (to, creditor), &woken);
         })?;
         let queue = socket.send_queue();
         let mut octets = opening(offer, unit);

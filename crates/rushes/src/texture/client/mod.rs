@@ -6,6 +6,7 @@ mod finished;
 mod frames;
 mod links;
 mod options;
+mod reading;
 mod units;
 
 pub use options::ClientOptions;
@@ -332,7 +333,7 @@ impl Inner {
             (shape.clone(), threads),
             options,
             self.sink.clone(),
-            (self.finished.clone(), self.shared.control.clone()),
+            (self.finished.clone(), self.shared.control.clone(), self.shared.reading.clone()),
         );
         let frames = frames.map_err(|why| (Reason::Unsupported, why))?;
         {

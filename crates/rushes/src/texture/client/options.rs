@@ -52,7 +52,7 @@ pub struct ClientOptions {
     pub deadline_min: Duration,
     /// The longest wait for missing packets, from the latest packet of their frame on, and that for
     /// the first frame: 100 ms by default. While packets of a frame arrive, however slowly, it does
-    /// not end.
+    /// not end, nor, for up to 100 ms more, while a thread of the client is late (UDP).
     pub deadline_max: Duration,
     /// Buffers of UDP sockets, 4 MiB by default, and their receiving options.
     pub udp: SocketOptions,

@@ -17,6 +17,7 @@ use rushes_proto::stream::Discard;
 use super::super::rtp::PendingStream;
 use super::super::{lock, transient};
 use super::frames::{Frames, Reception};
+use super::reading::Reading;
 use crate::media::MediaStream;
 
 /// Longest wait of a thread before it checks whether to end.
@@ -34,6 +35,7 @@ pub(super) struct Shared {
     /// When the server closed a unit's connection.
     closed_at: Mutex<Option<Instant>>,
     octets: AtomicU64,
+    pub(super) reading: Arc<Reading>,
     /// Wakes the thread of the control connection.
     pub(super) control: Arc<Waker>,
 }
@@ -46,6 +48,7 @@ impl Shared {
             failure: Mutex::new(None),
             closed_at: Mutex::new(None),
             octets: AtomicU64::new(0),
+            reading: Arc::default(),
             control: Arc::new(control),
         }
     }
@@ -100,7 +103,7 @@ impl Shared {
 
 /// Receives datagrams until the client stops, and sends credits to the server's unit.
 pub(super) fn receive_datagrams(
-    shared: &Shared,
+    (shared, unit): (&Shared, usize),
     socket: &UdpSocket,
     (to, mut creditor): (SocketAddr, Creditor),
     waker: &Waker,
@@ -111,8 +114,9 @@ pub(super) fn receive_datagrams(
     let mut reception = Reception::new(has_fec);
     let stopped = || shared.is_stopped();
     while !stopped() {
-        let due = shared.frames().and_then(|frames| frames.poll_timeout());
-        let deadline = due.unwrap_or_else(|| Instant::now() + CHECK_INTERVAL);
+        let due = shared.frames().and_then(|frames| frames.poll_timeout(Some(unit)));
+        let began = Instant::now();
+        let deadline = due.unwrap_or(began + CHECK_INTERVAL);
         let datagrams = match socket.receive(&mut arena, deadline, Some(waker)) {
             Ok(datagrams) => datagrams,
             Err(error) if transient::of_socket(&error) => continue,
@@ -120,6 +124,7 @@ pub(super) fn receive_datagrams(
         };
         // The frames may have changed meanwhile.
         let Some(frames) = shared.frames() else { continue };
+        let is_drained = datagrams.is_drained();
         let (mut octets, mut latest) = (0, None::<UnitHeader>);
         let packets = datagrams.map(|datagram| {
             octets += datagram.data.len();
@@ -128,15 +133,16 @@ pub(super) fn receive_datagrams(
             latest = header.filter(|it| frames.is_in_order(*it)).or(latest);
             &*datagram.data
         });
-        frames.take(packets, Some(&mut reception), &stopped);
+        frames.take(Some(unit), packets, (Some(&mut reception), &stopped));
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
         if let Some(credit) = latest.and_then(|latest| creditor.note(latest, octets)) {
             let lengths = [CREDIT_BYTES as u16];
             // A lost credit is followed by others.
             let _ = socket.send(&mut queue, &credit.write(), &lengths, to, Instant::now());
         }
-        if due.is_some() {
-            frames.handle_timeout(Instant::now());
+        // Packets that wait in the socket are read before their frame ends.
+        if due.is_some_and(|due| due <= began) {
+            frames.handle_timeout(began, is_drained.then_some(unit));
         }
     }
 }
@@ -325,7 +331,7 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
     shared.control.wake();
     let mut packets = PackedFrames::new();
     while !stopped() {
-        let due = shared.frames().and_then(|frames| frames.poll_timeout());
+        let due = shared.frames().and_then(|frames| frames.poll_timeout(None));
         let check = Instant::now() + POLL_INTERVAL;
         let until = due.map_or(check, |due| due.min(check));
         match stream.receiver().and_then(|receiver| receiver.pull_packed(until, &mut packets)) {
@@ -337,10 +343,10 @@ pub(super) fn receive_stream(shared: &Shared, pending: PendingStream) {
             return shared.fail_for(Reason::Key, why.into());
         }
         let Some(frames) = shared.frames() else { continue };
-        frames.take(packets.iter(), None, &stopped);
+        frames.take(None, packets.iter(), (None, &stopped));
         shared.octets.fetch_add(packets.octets() as u64, Ordering::Relaxed);
         if due.is_some() {
-            frames.handle_timeout(Instant::now());
+            frames.handle_timeout(Instant::now(), None);
         }
     }
 }
