@@ -48,7 +48,7 @@ impl RtcpHookSlot {
 
 /// Sets a function that receives every RTCP report and request, on the thread that reads the
 /// stream's port: one that pulls, pushes, waits or runs the receive hook. Until a function is set,
-/// the latest 256 events are queued. It replaces an earlier one. `user` is passed to the function,
+/// the latest 32 events are queued. It replaces an earlier one. `user` is passed to the function,
 /// and to `release` (may be NULL) when the function will not be called any more.
 ///
 /// The hook may request reports and push to other streams. A call that would have to wait for

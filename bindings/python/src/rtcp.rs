@@ -108,7 +108,8 @@ impl Rtcp {
         })
     }
 
-    /// Returns the next report or request, or `None`. The last 256 are kept.
+    /// Returns the next report or request, or `None`. The last 256 are kept, and the last 32
+    /// before the first call.
     fn poll_event(&self, py: Python<'_>) -> PyResult<Option<events::Event>> {
         let event = self.act(py, |rtcp| Ok(rtcp.poll_event()))?;
         event.map(|event| events::of_rtcp(py, &event)).transpose()

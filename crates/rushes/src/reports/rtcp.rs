@@ -36,7 +36,8 @@ impl Rtcp {
         self.attached.reporter.events.dispatch();
     }
 
-    /// Returns the next report or request. The last 256 are kept.
+    /// Returns the next report or request. The last 256 are kept, and the last 32 before the
+    /// first call.
     pub fn poll_event(&self) -> Option<ControlEvent> {
         self.attached.reporter.events.poll()
     }
