@@ -2159,7 +2159,7 @@ rushes_status rushes_push_many(const struct rushes_push *frames,
 
 // Sets a function that receives every RTCP report and request, on the thread that reads the
 // stream's port: one that pulls, pushes, waits or runs the receive hook. Until a function is set,
-// the latest 256 events are queued. It replaces an earlier one. `user` is passed to the function,
+// the latest 32 events are queued. It replaces an earlier one. `user` is passed to the function,
 // and to `release` (may be NULL) when the function will not be called any more.
 //
 // The hook may request reports and push to other streams. A call that would have to wait for
@@ -2574,7 +2574,7 @@ rushes_status rushes_texture_options_fec(const struct rushes_texture_options *op
 
 // Whether a server packs stripes for clients that can unpack them, off by default, and whether a client can
 // unpack them, on by default. Stripes whose pixels are those of the frame before are not sent, and others are LZ4
-// blocks where that saves an eighth at least; a server with repair packets packs none.
+// blocks where that saves half at least; a server with repair packets packs none.
 rushes_status rushes_texture_options_packing(const struct rushes_texture_options *options,
                                              bool on);
 

@@ -283,7 +283,7 @@ pub extern "C" fn rushes_texture_options_fec(
 
 /// Whether a server packs stripes for clients that can unpack them, off by default, and whether a client can
 /// unpack them, on by default. Stripes whose pixels are those of the frame before are not sent, and others are LZ4
-/// blocks where that saves an eighth at least; a server with repair packets packs none.
+/// blocks where that saves half at least; a server with repair packets packs none.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_packing(
     options: *const TextureOptions,

@@ -5,14 +5,18 @@ use rushes_texture::{Format, Layout, Tiling};
 
 use super::error::TextureError;
 
-/// Maximum octets of a stripe.
-///
-/// A stripe fits a processor's second-level cache together with the slab that it is sent from.
-const STRIPE_BYTES: usize = 256 * 1024;
+/// Octets that the kernel takes in one message, and those of a packet's headers among them, of any transport.
+const MESSAGE_BYTES: usize = 65_000;
+const HEADERS_BYTES: usize = 32;
 
-/// The same where stripes may be packed, of blocks and of pixels: a small change of the picture costs a small
-/// stripe, but each is sent in messages of its own.
-const PACKED_STRIPE_BYTES: [usize; 2] = [32 * 1024, 96 * 1024];
+/// Messages to the kernel for a stripe, which has messages of its own: full ones, and so many that it fits a
+/// processor's second-level cache together with the slab that it is sent from.
+const STRIPE_MESSAGES: usize = 4;
+
+/// The same where stripes of pixels may be packed, and the octets of those of blocks: a small change of the
+/// picture costs a small stripe. Blocks take longer to encode than to send.
+const PACKED_STRIPE_MESSAGES: usize = 2;
+const PACKED_STRIPE_BYTES: usize = 32 * 1024;
 
 /// The shape of every frame of a stream, until the stream changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,15 +52,17 @@ impl TextureShape {
     /// [`TextureError::Plan`] for invalid sizes.
     pub fn choose_for(layout: Layout, units: usize, payload: usize) -> Result<Self, TextureError> {
         let tiling = Tiling::balanced(&layout, units);
-        Self::new(layout, tiling, rows_in(&layout, STRIPE_BYTES), payload)
+        let stripe_rows = rows_in(&layout, messages_bytes(STRIPE_MESSAGES, payload));
+        Self::new(layout, tiling, stripe_rows, payload)
     }
 
     /// Returns the shape with smaller stripes, which may be packed.
     pub(super) fn packed(self) -> Result<Self, TextureError> {
         let payload = self.plan.payload();
-        let [blocks, pixels] = PACKED_STRIPE_BYTES;
         let has_blocks = self.layout.format().planes()[0].block.height > 1;
-        let stripe_rows = rows_in(&self.layout, if has_blocks { blocks } else { pixels });
+        let pixels = messages_bytes(PACKED_STRIPE_MESSAGES, payload);
+        let bytes = if has_blocks { PACKED_STRIPE_BYTES } else { pixels };
+        let stripe_rows = rows_in(&self.layout, bytes);
         Self::new(self.layout, self.tiling, stripe_rows, payload)
     }
 
@@ -109,6 +115,12 @@ impl TextureShape {
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
+}
+
+/// Returns the octets that so many messages have room for, in packets of `payload` octets.
+fn messages_bytes(messages: usize, payload: usize) -> usize {
+    let packets = MESSAGE_BYTES / payload.saturating_add(HEADERS_BYTES);
+    (messages * packets.max(1)).saturating_mul(payload)
 }
 
 /// Returns the block rows of the widest plane that have about `bytes` octets.

@@ -469,7 +469,7 @@ mod tests {
     use std::sync::Weak;
 
     use rushes_texture::source::GrowingFrame;
-    use rushes_texture::{Format, Frame};
+    use rushes_texture::{Format, Frame, Layout};
 
     use super::super::super::shape::TextureShape;
     use super::*;
@@ -478,7 +478,8 @@ mod tests {
     fn work(units: usize) -> Work {
         let work = Work::new(units, Arc::new(Waker::new().unwrap()), true);
         // A stripe has 256 KiB, in rows of 8 KiB.
-        let shape = TextureShape::choose(Format::Rgba8, 2_048, 256, 2, 1_408).unwrap();
+        let layout = Layout::new(Format::Rgba8, 2_048, 256).unwrap();
+        let shape = TextureShape::given(layout, &[2], 32, 1_408).unwrap();
         work.resume(Arc::new(
             Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap(),
         ));
@@ -709,7 +710,8 @@ mod tests {
     fn stripes_are_shared_until_every_session_has_sent_or_dropped_the_picture() {
         let works = [(); 2].map(|()| {
             let work = Work::new(1, Arc::new(Waker::new().unwrap()), true);
-            let shape = TextureShape::choose(Format::Bc1, 2_048, 256, 1, 1_408).unwrap();
+            let layout = Layout::new(Format::Bc1, 2_048, 256).unwrap();
+            let shape = TextureShape::given(layout, &[1], 64, 1_408).unwrap();
             work.resume(Arc::new(
                 Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap(),
             ));
