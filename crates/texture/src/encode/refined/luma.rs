@@ -66,10 +66,21 @@ impl Loop for Groups {
 fn luma(rows: Strip<'_>) -> [Lanes<i32>; 16] {
     let mut luma = [[0; LANES]; 16];
     for (y, row) in rows.iter().enumerate() {
-        for (at, block) in row.as_chunks::<BLOCK>().0.iter().enumerate() {
-            for (x, pixel) in block.as_chunks::<4>().0.iter().enumerate() {
-                let [red, green, blue, _] = pixel.map(i32::from);
-                luma[4 * y + x][at % LANES] = (((red + blue) >> 1) + green + 1) >> 1;
+        let mut pixels = [0; LANES * BLOCK];
+        let len = row.len().min(pixels.len());
+        pixels[..len].copy_from_slice(&row[..len]);
+        let mut values = [0_u8; LANES * 4];
+        for (value, pixel) in values.iter_mut().zip(pixels.as_chunks::<4>().0) {
+            let pixel = u32::from_le_bytes(*pixel);
+            let [red, green, blue] = [0, 8, 16].map(|shift| pixel >> shift & 0xff);
+            *value = ((((red + blue) >> 1) + green + 1) >> 1) as u8;
+        }
+        // The four pixels of a block in this row are one number.
+        let blocks = values.as_chunks::<4>().0;
+        for x in 0..4 {
+            for at in 0..LANES {
+                luma[4 * y + x][at] =
+                    (u32::from_le_bytes(blocks[at]) >> (8 * x) & 0xff).cast_signed();
             }
         }
     }
