@@ -4,7 +4,9 @@
 mod common;
 
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
-use rushes_texture::{Colour, ColourRange, Decoder, Format, Layout, Matrix, Siting};
+use rushes_texture::{
+    Colour, ColourRange, Decoder, Format, Layout, Matrix, Primaries, Siting, Transfer,
+};
 
 /// Sizes with incomplete blocks and odd strides, with whole blocks, and of one pixel.
 const SIZES: [(u32, u32); 6] = [(37, 23), (130, 6), (64, 32), (1, 1), (5, 129), (258, 66)];
@@ -82,6 +84,96 @@ fn colours_and_sitings_are_decoded_as_by_the_main_processor() {
                 let (most, worst) = common::worst(&have, &decoded(&layout, &octets), 37);
                 assert!(most <= 1, "{}: {format} {colour:?}: {worst}", gpu.name());
             }
+        }
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+}
+
+/// Returns the light of a value of the perceptual quantiser in cd/m² (BT.2100 table 4).
+fn luminance(value: f64) -> f64 {
+    let (m1, m2) = (2610.0 / 16384.0, 2523.0 / 4096.0 * 128.0);
+    let (c1, c2, c3) = (3424.0 / 4096.0, 2413.0 / 4096.0 * 32.0, 2392.0 / 4096.0 * 32.0);
+    let root = value.powf(1.0 / m2);
+    10_000.0 * ((root - c1).max(0.0) / (c2 - c3 * root)).powf(1.0 / m1)
+}
+
+/// Returns a pixel of HDR as 8-bit sRGB: BT.2390 section 5.4, for light up to 1 000 cd/m² on a display of 203, then
+/// the matrix of BT.2087 if its primaries are those of BT.2020.
+fn tone_mapped(pixel: [u8; 3], is_wide: bool) -> [f64; 3] {
+    let values = pixel.map(|octet| f64::from(octet) / 255.0);
+    let brightest = values.iter().copied().fold(0.0, f64::max);
+    let (source, target) = (0.751_827, 0.580_689);
+    assert!((luminance(source) - 1_000.0).abs() < 0.1 && (luminance(target) - 203.0).abs() < 0.1);
+    let (e1, most) = ((brightest / source).min(1.0), target / source);
+    let ks = 1.5 * most - 0.5;
+    let e2 = if e1 < ks {
+        e1
+    } else {
+        let t = (e1 - ks) / (1.0 - ks);
+        let (t2, t3) = (t * t, t * t * t);
+        (2.0 * t3 - 3.0 * t2 + 1.0) * ks
+            + (t3 - 2.0 * t2 + t) * (1.0 - ks)
+            + (3.0 * t2 - 2.0 * t3) * most
+    };
+    let scale = luminance(e2 * source) / luminance(brightest).max(1e-6) / 203.0;
+    let light = values.map(|value| luminance(value) * scale);
+    let rows = [[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]];
+    let narrowed = rows.map(|row: [f64; 3]| row.iter().zip(light).map(|(a, b)| a * b).sum());
+    let light: [f64; 3] = if is_wide { narrowed } else { light };
+    light.map(|light| {
+        let light = light.clamp(0.0, 1.0);
+        let curved = 1.055 * light.powf(1.0 / 2.4) - 0.055;
+        255.0 * if light <= 0.003_130_8 { 12.92 * light } else { curved }
+    })
+}
+
+#[test]
+fn hdr_is_tone_mapped_for_displays_of_standard_range() {
+    // All greys, then colours.
+    let greys = (0..=255).map(|value| [value; 3]);
+    let colour = |at: u32| [0, 8, 16].map(|shift| (at.wrapping_mul(2_654_435_761) >> shift) as u8);
+    let pixels: Vec<[u8; 3]> = greys.chain((0..768).map(colour)).collect();
+    for gpu in common::devices() {
+        for (primaries, target) in [
+            (Primaries::Bt2020, PICTURE_FORMAT),
+            (Primaries::Bt709, PICTURE_FORMAT),
+            (Primaries::Bt2020, wgpu::TextureFormat::Rgba8UnormSrgb),
+        ] {
+            let colour = Colour { transfer: Transfer::Pq, primaries, ..Colour::default() };
+            let layout = Layout::new(Format::Rgb24, 32, 32).unwrap().with_colour(colour);
+            let frame = DeviceFrame::new(&gpu, &layout);
+            frame.write(&gpu, pixels.as_flattened());
+            let decoder = FrameDecoder::new(&gpu, &layout, target).unwrap();
+            let picture = Picture::with_format(&gpu, (32, 32), target);
+            let mut recorder = gpu.recorder();
+            decoder.draw(&gpu, &mut recorder, &frame, picture.target(), &Place::exact(&layout));
+            let have = picture.read(&gpu, recorder).unwrap();
+            for (have, pixel) in have.as_chunks::<4>().0.iter().zip(&pixels) {
+                let expected = tone_mapped(*pixel, primaries == Primaries::Bt2020);
+                let off = have.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).abs());
+                let context = || format!("{}: {pixel:?} {expected:?} {have:?}", gpu.name());
+                assert!(off.fold(0.0, f64::max) < 2.0, "{}", context());
+            }
+            // Light below the knee is as on any display, and the brightest is white.
+            assert_eq!(have[..4], [0, 0, 0, 255]);
+            assert!(have[4 * 112].abs_diff(135) <= 1 && have[4 * 192] == 255, "{}", have[4 * 112]);
+        }
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
+fn colours_of_bt2020_are_shown_on_displays_of_bt709() {
+    let colour = Colour { primaries: Primaries::Bt2020, ..Colour::default() };
+    let layout = Layout::new(Format::Rgb24, 4, 1).unwrap().with_colour(colour);
+    for gpu in common::devices() {
+        let octets = [200, 200, 200, 0, 255, 0, 128, 64, 64, 255, 0, 0];
+        let have = drawn(&gpu, &layout, &octets);
+        // Greys stay; what BT.709 does not have is its most saturated colour.
+        let expected = [[200, 200, 200], [0, 255, 0], [154, 49, 62], [255, 0, 0]];
+        for (have, expected) in have.as_chunks::<4>().0.iter().zip(expected) {
+            let off = have.iter().zip(expected).map(|(a, b)| a.abs_diff(b)).max();
+            assert!(off <= Some(1), "{}: {have:?} {expected:?}", gpu.name());
         }
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }

@@ -108,8 +108,11 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
     live.print(&format!("receiving {beginning}"));
-    if client.shape().is_some_and(|shape| shape.layout().colour().transfer == Transfer::Pq) {
-        live.print("the frames are HDR (PQ): they are not tone-mapped and look pale");
+    let transfer = client.shape().map(|shape| shape.layout().colour().transfer);
+    if args.output.is_some() && transfer == Some(Transfer::Pq) {
+        live.print(
+            "the frames are HDR (PQ): the file has their values as they are, which may look pale",
+        );
     }
     let format = client.shape().map_or("", |shape| shape.layout().format().name());
     let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));

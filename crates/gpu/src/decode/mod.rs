@@ -24,11 +24,14 @@ pub(crate) use texture::BlockTexture;
 ///
 /// # Colours
 ///
-/// A frame's values are encoded for displays: as sRGB, or, in YUV formats, as R'G'B' of ITU-R BT.709
-/// with limited range. They are written unchanged to a target without an sRGB format. For a target with an sRGB
-/// format they are converted to linear light, which the target converts back. Scaling interpolates
-/// the encoded values, not linear light. Formats without alpha are opaque; alpha is written without
-/// blending.
+/// A frame's values are those of its [`Colour`](rushes_texture::Colour). Values that are encoded for displays of
+/// BT.709 are written unchanged to a target without an sRGB format. For a target with an sRGB format they are
+/// converted to linear light, which the target converts back. Scaling interpolates the encoded values, not linear
+/// light. Formats without alpha are opaque; alpha is written without blending.
+///
+/// HDR ([`Transfer::Pq`](rushes_texture::Transfer::Pq)) is shown on displays of standard range: white, at
+/// 203 cd/m², is theirs, and light from 88 to 1 000 cd/m² is compressed below it (ITU-R BT.2390 section 5.4).
+/// Colours of BT.2020 that BT.709 does not have are clipped.
 #[derive(Debug)]
 pub struct FrameDecoder {
     layout: Layout,

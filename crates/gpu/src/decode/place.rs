@@ -1,6 +1,6 @@
 //! The place in a target at which a frame is drawn.
 
-use rushes_texture::{Layout, Siting};
+use rushes_texture::{Layout, Primaries, Siting, Transfer};
 
 /// A rectangle in pixels of a target; parts outside the target are not visible.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,6 +62,8 @@ impl Place {
         let of_cr_and_cb =
             [factors.red_of_cr, factors.green_of_cb, factors.green_of_cr, factors.blue_of_cb];
         words.extend(of_cr_and_cb.map(i32::cast_unsigned));
+        let curve = [colour.transfer == Transfer::Pq, colour.primaries == Primaries::Bt2020];
+        words.extend(curve.map(u32::from));
         let mut octets = [0; VIEW];
         for (to, word) in octets.as_chunks_mut().0.iter_mut().zip(words) {
             *to = word.to_le_bytes();
@@ -71,7 +73,7 @@ impl Place {
 }
 
 /// Bytes of the shader's `View`.
-pub(super) const VIEW: usize = 4 * PLANES_END + 32;
+pub(super) const VIEW: usize = 4 * PLANES_END + 48;
 
 /// Words of `View` up to the end of its planes.
 const PLANES_END: usize = 20;

@@ -4,7 +4,7 @@ use rushes_texture::Format;
 
 use crate::decode::texture::is_astc;
 
-const SHOW: &str = include_str!("show.wgsl");
+const SHOW: &str = concat!(include_str!("show.wgsl"), include_str!("hdr.wgsl"));
 const OCTETS: &str = include_str!("octets.wgsl");
 const RAW: &str = include_str!("raw.wgsl");
 const YCOCG: &str = include_str!("ycocg.wgsl");

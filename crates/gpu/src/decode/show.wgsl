@@ -17,6 +17,8 @@ struct View {
     luma: vec2<i32>,
     // The factors of Cr in red, of Cb and of Cr in green, of Cb in blue, with 16 fractional bits.
     chroma: vec4<i32>,
+    // Whether values are those of the perceptual quantiser; whether primaries are those of BT.2020.
+    curve: vec4<u32>,
 }
 
 @group(0) @binding(0) var<uniform> view: View;
@@ -35,9 +37,14 @@ fn inside(at: vec2<i32>) -> vec4<f32> {
     return vec4<f32>(texel(pixel.x, pixel.y)) / 255.0;
 }
 
-fn light(value: f32) -> f32 {
-    if value <= 0.04045 { return value / 12.92; }
-    return pow((value + 0.055) / 1.055, 2.4);
+fn light(value: vec3<f32>) -> vec3<f32> {
+    let curved = pow((value + 0.055) / 1.055, vec3<f32>(2.4));
+    return select(curved, value / 12.92, value <= vec3<f32>(0.04045));
+}
+
+fn encoded(light: vec3<f32>) -> vec3<f32> {
+    let curved = 1.055 * pow(light, vec3<f32>(1.0 / 2.4)) - 0.055;
+    return select(curved, light * 12.92, light <= vec3<f32>(0.0031308));
 }
 
 @fragment
@@ -57,8 +64,19 @@ fn show(@builtin(position) position: vec4<f32>) -> @location(0) vec4<f32> {
         let share = select(1.0, parts.x * parts.y, view.smoothed != 0u);
         colour += share * inside(vec2<i32>(corner) + vec2<i32>(beside));
     }
-    if view.linear != 0u {
-        colour = vec4<f32>(light(colour.r), light(colour.g), light(colour.b), colour.a);
+    let is_shown_as_is = all(view.curve.xy == vec2<u32>(0u));
+    if is_shown_as_is && view.linear == 0u {
+        return colour;
     }
-    return colour;
+    var shown = light(colour.rgb);
+    if view.curve.x != 0u {
+        shown = tone_mapped(colour.rgb);
+    }
+    if view.curve.y != 0u {
+        shown = narrowed(shown);
+    }
+    if view.linear == 0u {
+        shown = encoded(shown);
+    }
+    return vec4<f32>(shown, colour.a);
 }
