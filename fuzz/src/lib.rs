@@ -14,6 +14,7 @@ pub mod rate;
 pub mod repairs;
 pub mod seeds;
 pub mod targets;
+pub mod texture;
 pub mod whip;
 pub mod window;
 

@@ -15,7 +15,8 @@ use rushes_proto::payload::texture::Texture;
 
 use crate::{
     agree, delivery, depacketise, dtls, extension, fec, frames, ice, negotiation, packing, parsers,
-    participate, rate, read_report, receive, repairs, secure, secure_reports, seeds, whip, window,
+    participate, rate, read_report, receive, repairs, secure, secure_reports, seeds, texture, whip,
+    window,
 };
 
 /// A fuzz target. A program of `fuzz_targets` has the same name.
@@ -80,6 +81,8 @@ targets! {
     "srtcp": secure_reports, || seeds::secured(&seeds::reports());
     "srtp": secure, || seeds::secured(&seeds::rtp());
     "stream": |octets| receive(Arc::new(H265::default()), octets), seeds::streams;
+    "texture_decoder": texture::decode, texture::frames;
+    "texture_files": texture::files, texture::seeds;
     "whip_fields": whip::fields, whip::seeds;
     "zrtp_message": parsers::zrtp_message, seeds::zrtp_messages;
     "zrtp_session": agree, seeds::agreements;
