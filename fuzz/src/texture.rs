@@ -98,13 +98,16 @@ pub fn frames() -> Vec<Vec<u8>> {
 
 /// Returns a file of each kind, and of each format that KTX 2.0 has.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let y4m =
-        b"YUV4MPEG2 W5 H3 F30:1 Ip C420mpeg2 XCOLORRANGE=FULL\nFRAME\n0123456789abcdef01234567890";
+    let y4m = |samples: &str| {
+        let header = format!("YUV4MPEG2 W5 H3 F30:1 Ip C{samples} XCOLORRANGE=FULL\nFRAME\n");
+        [header.as_bytes(), &[b'7'; 120], b"\nFRAME\n0123"].concat()
+    };
+    let y4m = ["420mpeg2", "422", "444", "444alpha", "mono", "420p10", "444p16"].map(y4m);
     let ktx2 = |format: Format| {
         let layout = Layout::new(format, 9, 7).ok()?;
         let mut writer = Ktx2Writer::new(Cursor::new(Vec::new()), layout, Rate::DEFAULT).ok()?;
         writer.write(&vec![7; layout.bytes()]).ok()?;
         Some(writer.into_inner().ok()?.into_inner())
     };
-    Format::ALL.into_iter().filter_map(ktx2).chain([y4m.to_vec()]).collect()
+    Format::ALL.into_iter().filter_map(ktx2).chain(y4m).collect()
 }

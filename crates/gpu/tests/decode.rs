@@ -98,7 +98,7 @@ fn luminance(value: f64) -> f64 {
 }
 
 /// Returns a pixel of HDR as 8-bit sRGB: BT.2390 section 5.4, for light up to 1 000 cd/m² on a display of 203, then
-/// the matrix of BT.2087 if its primaries are those of BT.2020.
+/// the matrix of BT.2407 if its primaries are those of BT.2020.
 fn tone_mapped(pixel: [u8; 3], is_wide: bool) -> [f64; 3] {
     let values = pixel.map(|octet| f64::from(octet) / 255.0);
     let brightest = values.iter().copied().fold(0.0, f64::max);

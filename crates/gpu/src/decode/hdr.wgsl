@@ -29,7 +29,7 @@ fn tone_mapped(value: vec3<f32>) -> vec3<f32> {
     return quantised_light(value) * (scale / lights.z);
 }
 
-// Returns light of BT.2020 as that of BT.709; colours that a display does not have are clipped (BT.2087).
+// Returns light of BT.2020 as that of BT.709; colours that a display does not have are clipped (BT.2407).
 fn narrowed(light: vec3<f32>) -> vec3<f32> {
     let red = dot(light, vec3<f32>(1.660491, -0.587641, -0.072850));
     let green = dot(light, vec3<f32>(-0.124550, 1.132900, -0.008349));

@@ -31,7 +31,9 @@ pub(crate) use texture::BlockTexture;
 ///
 /// HDR ([`Transfer::Pq`](rushes_texture::Transfer::Pq)) is shown on displays of standard range: white, at
 /// 203 cd/m², is theirs, and light from 88 to 1 000 cd/m² is compressed below it (ITU-R BT.2390 section 5.4).
-/// Colours of BT.2020 that BT.709 does not have are clipped.
+/// Colours of BT.2020 that BT.709 does not have are clipped. A decoder of the same layout with
+/// [`Transfer::Sdr`](rushes_texture::Transfer::Sdr) and [`Primaries::Bt709`](rushes_texture::Primaries::Bt709) draws
+/// the values as they are, for a program that shows HDR itself.
 #[derive(Debug)]
 pub struct FrameDecoder {
     layout: Layout,

@@ -5,9 +5,10 @@ use rushes_texture::{Format, Layout, Tiling};
 
 use super::error::TextureError;
 
-/// Octets that the kernel takes in one message, and those of a packet's headers among them, of any transport.
+/// Octets that the kernel takes in one message, those of a packet's headers among them, and packets.
 const MESSAGE_BYTES: usize = 65_000;
 const HEADERS_BYTES: usize = 32;
+const MESSAGE_PACKETS: usize = 64;
 
 /// Messages to the kernel for a stripe, which has messages of its own: full ones, and so many that it fits a
 /// processor's second-level cache together with the slab that it is sent from.
@@ -117,14 +118,32 @@ impl TextureShape {
     }
 }
 
-/// Returns the octets that so many messages have room for, in packets of `payload` octets.
+/// Returns the octets that so many messages have room for, in packets of `payload` octets. Larger packets are those
+/// of TCP, which has no messages.
 fn messages_bytes(messages: usize, payload: usize) -> usize {
-    let packets = MESSAGE_BYTES / payload.saturating_add(HEADERS_BYTES);
-    (messages * packets.max(1)).saturating_mul(payload)
+    match MESSAGE_BYTES / payload.saturating_add(HEADERS_BYTES) {
+        0 => messages * MESSAGE_BYTES,
+        packets => messages * packets.min(MESSAGE_PACKETS) * payload,
+    }
 }
 
 /// Returns the block rows of the widest plane that have about `bytes` octets.
 fn rows_in(layout: &Layout, bytes: usize) -> u32 {
     let row_bytes = layout.planes().iter().map(|plane| plane.row_bytes).max().unwrap_or(1);
     (bytes / row_bytes).max(1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stripes_fill_messages_and_are_no_larger() {
+        let of = |payload| messages_bytes(STRIPE_MESSAGES, payload);
+        assert_eq!([of(1_408), of(100), of(8_900)], [4 * 45 * 1_408, 4 * 64 * 100, 4 * 7 * 8_900]);
+        assert_eq!([of(262_144), of(1 << 20), of(usize::MAX)], [260_000; 3], "TCP");
+        // 1 080 rows of 1 920 pixels, in packets of one page of Ethernet.
+        let shape = TextureShape::choose(Format::Rgba8, 1_920, 1_080, 4, 1_408).unwrap();
+        assert_eq!((shape.stripe_rows(), shape.packed().unwrap().stripe_rows()), (33, 16));
+    }
 }

@@ -1,7 +1,7 @@
 //! How the stripes of a frame are sent: as they are, packed, or reported as unchanged.
 //!
 //! A stripe is unchanged if the rows of the picture that it is made of are those of the session's last
-//! frame, octet by octet. A stripe that LZ4 hardly shortens is tried again ever more rarely.
+//! frame, octet by octet. A stripe that LZ4 does not halve is tried again ever more rarely.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
