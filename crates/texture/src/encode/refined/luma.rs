@@ -47,8 +47,8 @@ impl Loop for Groups {
     fn run(group: Group<'_>) {
         let luma = luma(group.rows);
         let [mut least, mut greatest] = [luma[0]; 2];
-        for values in &luma {
-            for at in 0..LANES {
+        for at in 0..LANES {
+            for values in &luma {
                 least[at] = least[at].min(values[at]);
                 greatest[at] = greatest[at].max(values[at]);
             }
@@ -77,8 +77,8 @@ fn luma(rows: Strip<'_>) -> [Lanes<i32>; 16] {
         }
         // The four pixels of a block in this row are one number.
         let blocks = values.as_chunks::<4>().0;
-        for x in 0..4 {
-            for at in 0..LANES {
+        for at in 0..LANES {
+            for x in 0..4 {
                 luma[4 * y + x][at] =
                     (u32::from_le_bytes(blocks[at]) >> (8 * x) & 0xff).cast_signed();
             }
@@ -98,14 +98,11 @@ fn rounded(value: f32) -> i32 {
 /// Returns the place of each pixel between the ends: 7 at the greater one, 0 at the lesser one.
 #[inline(always)]
 fn places(luma: &[Lanes<i32>; 16], [greatest, least]: &[Lanes<i32>; 2]) -> [Lanes<i32>; 16] {
-    let mut scale = [0.0; LANES];
-    for at in 0..LANES {
-        scale[at] = PLACES as f32 / (greatest[at] - least[at]).max(1) as f32;
-    }
     let mut places = [[0; LANES]; 16];
-    for (places, values) in places.iter_mut().zip(luma) {
-        for at in 0..LANES {
-            let place = rounded((values[at] - least[at]) as f32 * scale[at]);
+    for at in 0..LANES {
+        let scale = PLACES as f32 / (greatest[at] - least[at]).max(1) as f32;
+        for (places, values) in places.iter_mut().zip(luma) {
+            let place = rounded((values[at] - least[at]) as f32 * scale);
             places[at] = place.min(PLACES);
         }
     }
@@ -120,23 +117,20 @@ fn moved(
     places: &[Lanes<i32>; 16],
     ends: &[Lanes<i32>; 2],
 ) -> [Lanes<i32>; 2] {
-    let [mut sum, mut squares, mut total, mut weighted] = [[0; LANES]; 4];
-    for (values, places) in luma.iter().zip(places) {
-        for at in 0..LANES {
-            sum[at] += places[at];
-            squares[at] += places[at] * places[at];
-            total[at] += values[at];
-            weighted[at] += places[at] * values[at];
-        }
-    }
     let mut moved = *ends;
     for at in 0..LANES {
-        let greater = squares[at];
-        let both = PLACES * sum[at] - greater;
-        let lesser = 16 * PLACES * PLACES - PLACES * sum[at] - both;
+        let [mut sum, mut greater, mut total, mut weighted] = [0; 4];
+        for (values, places) in luma.iter().zip(places) {
+            sum += places[at];
+            greater += places[at] * places[at];
+            total += values[at];
+            weighted += places[at] * values[at];
+        }
+        let both = PLACES * sum - greater;
+        let lesser = 16 * PLACES * PLACES - PLACES * sum - both;
         let determinant = greater * lesser - both * both;
         let factor = PLACES as f32 / determinant.max(1) as f32;
-        let (weight, rest) = (weighted[at] as f32, (PLACES * total[at] - weighted[at]) as f32);
+        let (weight, rest) = (weighted as f32, (PLACES * total - weighted) as f32);
         let [greater, both, lesser] = [greater as f32, both as f32, lesser as f32];
         // Each end is that of least error beside the other one as it was rounded.
         let first = rounded((weight * lesser - rest * both) * factor) as f32;
@@ -154,8 +148,8 @@ fn moved(
 fn write(ends: &[Lanes<i32>; 2], places: &[Lanes<i32>; 16], blocks: &mut [[u8; 16]]) {
     // Of each half of the pixels, three bits each.
     let mut codes = [[0; LANES]; 2];
-    for n in 0..16 {
-        for at in 0..LANES {
+    for at in 0..LANES {
+        for n in 0..16 {
             // The ends have the codes 0 and 1, and those after them go from the first end to the second.
             let place = places[n][at];
             let is_end = i32::from(place == 0) | i32::from(place == PLACES);
