@@ -391,10 +391,11 @@ static void a_socket_that_breaks_is_told_to_a_hook(void) {
     uint16_t port;
     OK(rushes_stream_local_port(pair.receiver, &port));
     OK(rushes_stream_on_event(pair.receiver, on_unreadable, &reported, NULL));
-    OK(rushes_stream_on_frame(pair.receiver, ignore, NULL, NULL));
     int nothing = open("/dev/null", O_RDWR), broken = descriptor_of(port);
     CHECK(nothing >= 0 && broken >= 0 && dup2(nothing, broken) == broken);
     close(nothing);
+    /* A thread that waited before would wait for the socket that was there. */
+    OK(rushes_stream_on_frame(pair.receiver, ignore, NULL, NULL));
     for (int n = 0; n < 20000 && !atomic_load(&reported); n++) nap();
     CHECK(atomic_load(&reported));
     pair_close(&pair);
