@@ -142,7 +142,7 @@ mod tests {
         let of = |payload| messages_bytes(STRIPE_MESSAGES, payload);
         assert_eq!([of(1_408), of(100), of(8_900)], [4 * 45 * 1_408, 4 * 64 * 100, 4 * 7 * 8_900]);
         assert_eq!([of(262_144), of(1 << 20), of(usize::MAX)], [260_000; 3], "TCP");
-        // 1 080 rows of 1 920 pixels, in packets of one page of Ethernet.
+        // 1 080 rows of 1 920 pixels, in packets that fit Ethernet's.
         let shape = TextureShape::choose(Format::Rgba8, 1_920, 1_080, 4, 1_408).unwrap();
         assert_eq!((shape.stripe_rows(), shape.packed().unwrap().stripe_rows()), (33, 16));
     }

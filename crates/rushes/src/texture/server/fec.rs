@@ -11,8 +11,8 @@ use crate::error::Error;
 /// compute packets that did not arrive, without asking for them
 /// ([`ServerOptions::fec`](super::ServerOptions::fec)).
 ///
-/// The code is Reed–Solomon over up to 256 packets of a stripe (up to 256 KiB): with m repair packets, any m lost packets
-/// of them are recovered. There is at least one.
+/// The code is Reed–Solomon over up to 256 packets of a stripe (up to 256 KiB): with m repair packets, any m lost
+/// packets of them are recovered. There is at least one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Fec {
