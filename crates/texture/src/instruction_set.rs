@@ -7,6 +7,8 @@ use crate::dispatch;
 pub enum InstructionSet {
     /// The baseline of every processor; one block is encoded at a time.
     Portable,
+    /// Vectors of 128 bits (aarch64); two blocks are encoded at a time.
+    Neon,
     /// Vectors of 256 bits; four blocks are encoded at a time.
     Avx2,
     /// Vectors of 512 bits (AVX-512 F, BW and VL); eight blocks are encoded at a time.
@@ -15,17 +17,13 @@ pub enum InstructionSet {
 
 impl InstructionSet {
     /// All instruction sets, the slowest first.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+    pub const ALL: [Self; 4] = [Self::Portable, Self::Neon, Self::Avx2, Self::Avx512];
 
     /// Returns whether this processor has the instruction set.
     ///
     /// A codec uses the next slower instruction set instead of an unavailable one.
     pub fn available(self) -> bool {
-        match self {
-            Self::Portable => true,
-            Self::Avx2 => dispatch::Avx2::detect().is_some(),
-            Self::Avx512 => dispatch::Avx512::detect().is_some(),
-        }
+        dispatch::has(self)
     }
 
     /// Returns the fastest instruction set of this processor.

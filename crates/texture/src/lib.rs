@@ -31,8 +31,8 @@
 //! | `convert/` | raw pixels of any format to RGBA8 and back, a span at a time |
 //! | `resample.rs` | conversion between YUV 4:2:0 and 4:2:2 |
 //! | `encode/`, `decode/` | RGBA8 to rows of blocks and back |
-//! | `instruction_set.rs`, `dispatch.rs` | use of vector instructions: the only unsafe code |
-//! | `elsewhere.rs` | stubs for other architectures, without vector code |
+//! | `instruction_set.rs` | AVX-512, AVX2, NEON or portable code |
+//! | `dispatch/` | use of vector instructions, for each architecture: the only unsafe code |
 //! | `quality.rs` | how much time an encoder spends on a block |
 //! | `nearest.rs` | known names for misspelled ones |
 //! | `metric.rs` | the difference between two pictures |
@@ -42,11 +42,7 @@ mod colour;
 mod convert;
 mod decode;
 mod decoder;
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "calls code for detected processor features, and accesses vectors")]
-mod dispatch;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "elsewhere.rs"]
+#[allow(unsafe_code, reason = "calls code for features of the processor, and accesses vectors")]
 mod dispatch;
 mod encode;
 mod encoder;

@@ -6,6 +6,8 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 pub(crate) mod planar;
 mod rgb24;
 mod rgb565;

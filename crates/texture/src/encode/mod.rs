@@ -1,6 +1,6 @@
 //! Real-time encoders from RGBA, one row of 4×4 blocks at a time.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
 mod vectors;
 

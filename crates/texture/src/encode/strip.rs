@@ -32,7 +32,7 @@ pub(super) fn blocks(strip: Strip<'_>) -> impl Iterator<Item = Pixels> {
 }
 
 /// Returns the number of blocks in whole groups of `N`.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn whole<const N: usize>(strip: Strip<'_>) -> usize {
     strip[0].len() / BLOCK / N * N
 }

@@ -6,7 +6,7 @@
 //! is chosen by the channels that rise and fall together. The nearest of the four colours is found by
 //! projection onto it.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
 mod kernel;
 
@@ -14,12 +14,15 @@ mod kernel;
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 pub(super) mod portable;
 
 pub(super) use portable::block;
 
+use crate::InstructionSet;
+use crate::dispatch::{self, Kernel};
 use crate::encode::strip;
-use crate::{InstructionSet, dispatch};
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 8 bytes.
 ///
@@ -33,6 +36,6 @@ pub(crate) fn encode_block_row(
 ) {
     let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
     let Some(out) = out.get_mut(..blocks.saturating_mul(8)) else { return };
-    let done = dispatch::bc1(set, strip, out);
+    let done = dispatch::encode(set, Kernel::Bc1, strip, out);
     portable::encode(strip::after(strip, done), &mut out[done * 8..]);
 }

@@ -1,6 +1,6 @@
 //! BC3: a block of alpha followed by a block of colour as in BC1.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
 mod kernel;
 
@@ -8,10 +8,13 @@ mod kernel;
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 mod portable;
 
+use crate::InstructionSet;
+use crate::dispatch::{self, Kernel};
 use crate::encode::strip;
-use crate::{InstructionSet, dispatch};
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 16 bytes.
 ///
@@ -25,6 +28,6 @@ pub(crate) fn encode_block_row(
 ) {
     let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
     let Some(out) = out.get_mut(..blocks.saturating_mul(16)) else { return };
-    let done = dispatch::bc3(set, strip, out);
+    let done = dispatch::encode(set, Kernel::Bc3, strip, out);
     portable::encode(strip::after(strip, done), &mut out[done * 16..]);
 }

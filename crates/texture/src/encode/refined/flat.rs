@@ -31,20 +31,20 @@ pub(super) fn chroma_of(totals: [i32; 2], scale: i32) -> [u8; 8] {
 }
 
 /// Returns the block of the mean colour, from a lane of the vector code.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn colour(totals: [u8; 16]) -> [u8; 8] {
     let [red, green, blue, _] = totals_of(totals);
     colour_of([red, green, blue])
 }
 
 /// Returns the block of the mean chroma, from a lane of the vector code; the former block has the scale.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn chroma(totals: [u8; 16], former: [u8; 8]) -> [u8; 8] {
     let [orange, green, ..] = totals_of(totals);
     chroma_of([orange, green], i32::from(former[0] & 31) + 1)
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn totals_of(lane: [u8; 16]) -> [i32; 4] {
     let mut totals = [0; 4];
     for (total, octets) in totals.iter_mut().zip(lane.as_chunks().0) {

@@ -5,7 +5,7 @@
 //! is not always the best of the three costs 0.01 dB; to compare them would cost a third of the time. All instruction
 //! sets compute the same numbers in the same order, so that the bytes are equal.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
 mod kernel;
 
@@ -15,11 +15,14 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 mod flat;
 mod luma;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 mod portable;
 
+use crate::InstructionSet;
+use crate::dispatch::{self, Kernel};
 use crate::encode::strip::{self, Strip};
 use crate::encode::{bc3, ycocg_bc3};
-use crate::{InstructionSet, dispatch};
 
 /// How often the ends are moved.
 const TURNS: usize = 2;
@@ -35,7 +38,7 @@ pub(crate) fn bc1_block_row(
     out: &mut [u8],
 ) {
     let Some((strip, out)) = checked::<8>(rgba, stride, blocks, out) else { return };
-    let done = dispatch::refined_bc1(set, strip, out);
+    let done = dispatch::encode(set, Kernel::RefinedBc1, strip, out);
     portable::encode::<8>(strip::after(strip, done), &mut out[done * 8..]);
 }
 
@@ -49,7 +52,7 @@ pub(crate) fn bc3_block_row(
 ) {
     bc3::encode_block_row(set, rgba, stride, blocks, out);
     let Some((strip, out)) = checked::<16>(rgba, stride, blocks, out) else { return };
-    let done = dispatch::refined_bc3(set, strip, out);
+    let done = dispatch::encode(set, Kernel::RefinedBc3, strip, out);
     portable::encode::<16>(strip::after(strip, done), &mut out[done * 16..]);
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn ycocg_bc3_block_row(
     ycocg_bc3::encode_block_row(set, rgba, stride, blocks, out);
     let Some((strip, out)) = checked::<16>(rgba, stride, blocks, out) else { return };
     luma::encode(set, strip, out);
-    let done = dispatch::refined_ycocg_bc3(set, strip, out);
+    let done = dispatch::encode(set, Kernel::RefinedYCoCgBc3, strip, out);
     portable::encode_chroma(strip::after(strip, done), &mut out[done * 16..]);
 }
 

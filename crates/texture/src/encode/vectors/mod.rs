@@ -9,7 +9,7 @@
 //! right one. While the ends are being determined, the greater end is kept as its complement, so
 //! that a single minimum finds both ends.
 
-/// Defines the functions that are the same for both vector lengths.
+/// Defines the functions that are the same for all vector lengths.
 macro_rules! shared {
     ($features:literal) => {
         /// The shuffle index that yields zero.
@@ -150,5 +150,9 @@ macro_rules! shared {
 /// a third slower without this. Distances from 512 to 4096 are equally fast.
 const PREFETCH_DISTANCE: usize = 1024;
 
+#[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon;

@@ -4,7 +4,7 @@
 //! is multiplied by 2 or 4, and the sign of the covariance of Co and Cg selects the diagonal of the
 //! bounding box that is the line.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
 mod kernel;
 
@@ -12,10 +12,13 @@ mod kernel;
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 pub(super) mod portable;
 
+use crate::InstructionSet;
+use crate::dispatch::{self, Kernel};
 use crate::encode::strip;
-use crate::{InstructionSet, dispatch};
 
 /// Encodes four rows of `blocks` × 4 RGBA pixels, `stride` bytes apart, as `blocks` × 16 bytes.
 ///
@@ -29,6 +32,6 @@ pub(crate) fn encode_block_row(
 ) {
     let Some(strip) = strip::strip(rgba, stride, blocks) else { return };
     let Some(out) = out.get_mut(..blocks.saturating_mul(16)) else { return };
-    let done = dispatch::ycocg_bc3(set, strip, out);
+    let done = dispatch::encode(set, Kernel::YCoCgBc3, strip, out);
     portable::encode(strip::after(strip, done), &mut out[done * 16..]);
 }

@@ -1,4 +1,4 @@
-//! Calls the vector code that the processor supports. It contains the only unsafe code.
+//! AVX2 and AVX-512, where the processor has them.
 //!
 //! Values of [`Avx2`] and [`Avx512`] exist only if the processor has these instruction sets, so
 //! that holding one proves that a call is sound.
@@ -9,52 +9,28 @@ use std::arch::x86_64::{
 };
 
 use crate::convert::{Loop, Rgba};
+use crate::dispatch::Kernel;
 use crate::encode::strip::Strip;
 use crate::encode::{bc1, bc3, refined, strip, ycocg_bc3};
 use crate::{InstructionSet, convert};
 
 /// Proof that the processor has AVX2.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Avx2(());
+struct Avx2(());
 
 /// Proof that the processor has AVX-512 F, BW and VL.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Avx512(());
+struct Avx512(());
 
 #[allow(clippy::unused_self, reason = "the value is the proof of the features")]
 impl Avx2 {
-    pub(crate) fn detect() -> Option<Self> {
+    fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
-    fn bc1(self, strip: Strip<'_>, out: &mut [u8]) {
+    fn encode(self, kernel: Kernel, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { bc1::avx2::encode(strip, out) }
-    }
-
-    fn bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { bc3::avx2::encode(strip, out) }
-    }
-
-    fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { ycocg_bc3::avx2::encode(strip, out) }
-    }
-
-    fn refined_bc1(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { refined::avx2::encode::<8>(strip, out) }
-    }
-
-    fn refined_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { refined::avx2::encode::<16>(strip, out) }
-    }
-
-    fn refined_ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx2` exists only if `detect` found the function's features.
-        unsafe { refined::avx2::encode_chroma(strip, out) }
+        unsafe { encode_by_avx2(kernel, strip, out) }
     }
 
     fn expand_rgb24(self, rgb: &[u8], rgba: &mut [Rgba]) -> usize {
@@ -70,41 +46,16 @@ impl Avx2 {
 
 #[allow(clippy::unused_self, reason = "the value is the proof of the features")]
 impl Avx512 {
-    pub(crate) fn detect() -> Option<Self> {
+    fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl");
         found.then_some(Self(()))
     }
 
-    fn bc1(self, strip: Strip<'_>, out: &mut [u8]) {
+    fn encode(self, kernel: Kernel, strip: Strip<'_>, out: &mut [u8]) {
         // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { bc1::avx512::encode(strip, out) }
-    }
-
-    fn bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { bc3::avx512::encode(strip, out) }
-    }
-
-    fn ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { ycocg_bc3::avx512::encode(strip, out) }
-    }
-
-    fn refined_bc1(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { refined::avx512::encode::<8>(strip, out) }
-    }
-
-    fn refined_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { refined::avx512::encode::<16>(strip, out) }
-    }
-
-    fn refined_ycocg_bc3(self, strip: Strip<'_>, out: &mut [u8]) {
-        // SAFETY: an `Avx512` exists only if `detect` found the function's features.
-        unsafe { refined::avx512::encode_chroma(strip, out) }
+        unsafe { encode_by_avx512(kernel, strip, out) }
     }
 
     fn run<L: Loop>(self, arguments: L::Arguments<'_>) {
@@ -113,54 +64,35 @@ impl Avx512 {
     }
 }
 
-/// Encodes the blocks that fill whole vectors as BC1, and returns their number.
-pub(crate) fn bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    encode::<8>(set, strip, out, Avx512::bc1, Avx2::bc1)
+kernels!(encode_by_avx2, avx2, "avx2");
+kernels!(encode_by_avx512, avx512, "avx512f,avx512bw,avx512vl");
+
+/// Returns whether this processor has an instruction set.
+pub(crate) fn has(set: InstructionSet) -> bool {
+    match set {
+        InstructionSet::Portable => true,
+        InstructionSet::Neon => false,
+        InstructionSet::Avx2 => Avx2::detect().is_some(),
+        InstructionSet::Avx512 => Avx512::detect().is_some(),
+    }
 }
 
-/// Encodes the blocks that fill whole vectors as BC3, and returns their number.
-pub(crate) fn bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    encode::<16>(set, strip, out, Avx512::bc3, Avx2::bc3)
-}
-
-/// Encodes the blocks that fill whole vectors as scaled YCoCg in BC3, and returns their number.
-pub(crate) fn ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    encode::<16>(set, strip, out, Avx512::ycocg_bc3, Avx2::ycocg_bc3)
-}
-
-/// Encodes the blocks that fill whole vectors as refined BC1, and returns their number.
-pub(crate) fn refined_bc1(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    encode::<8>(set, strip, out, Avx512::refined_bc1, Avx2::refined_bc1)
-}
-
-/// Replaces the colours of BC3 that fill whole vectors by refined ones, and returns their number.
-pub(crate) fn refined_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    encode::<16>(set, strip, out, Avx512::refined_bc3, Avx2::refined_bc3)
-}
-
-/// Replaces the chroma of scaled YCoCg in BC3 that fills whole vectors by a refined one, and returns the number
-/// of blocks.
-pub(crate) fn refined_ycocg_bc3(set: InstructionSet, strip: Strip<'_>, out: &mut [u8]) -> usize {
-    encode::<16>(set, strip, out, Avx512::refined_ycocg_bc3, Avx2::refined_ycocg_bc3)
-}
-
-/// Encodes the blocks of `LEN` bytes that fill whole vectors, longest vectors first, and returns
-/// their number.
-fn encode<const LEN: usize>(
+/// Encodes the blocks that fill whole pairs of vectors, longest vectors first, and returns their
+/// number.
+pub(crate) fn encode(
     set: InstructionSet,
+    kernel: Kernel,
     strip: Strip<'_>,
     out: &mut [u8],
-    by_avx512: impl Fn(Avx512, Strip<'_>, &mut [u8]),
-    by_avx2: impl Fn(Avx2, Strip<'_>, &mut [u8]),
 ) -> usize {
     let mut done = 0;
-    if let Some(kernel) = avx512(set) {
-        by_avx512(kernel, strip, out);
+    if let Some(avx512) = avx512(set) {
+        avx512.encode(kernel, strip, out);
         done = strip::whole::<8>(strip);
     }
-    if let Some(kernel) = avx2(set) {
+    if let Some(avx2) = avx2(set) {
         let rest = strip::after(strip, done);
-        by_avx2(kernel, rest, &mut out[done * LEN..]);
+        avx2.encode(kernel, rest, &mut out[done * kernel.block_bytes()..]);
         done += strip::whole::<4>(rest);
     }
     done
@@ -195,7 +127,8 @@ fn avx512(set: InstructionSet) -> Option<Avx512> {
 }
 
 fn avx2(set: InstructionSet) -> Option<Avx2> {
-    (set != InstructionSet::Portable).then(Avx2::detect).flatten()
+    let may = matches!(set, InstructionSet::Avx2 | InstructionSet::Avx512);
+    may.then(Avx2::detect).flatten()
 }
 
 #[inline]

@@ -1,0 +1,7 @@
+//! BC1 in vectors of 128 bits.
+
+use crate::encode::strip::Strip;
+#[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
+use crate::encode::vectors::neon::*;
+
+kernel!("neon");

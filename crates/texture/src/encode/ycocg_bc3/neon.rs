@@ -1,0 +1,7 @@
+//! Scaled YCoCg in BC3 in vectors of 128 bits.
+
+use crate::encode::strip::Strip;
+#[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
+use crate::encode::vectors::neon::*;
+
+kernel!("neon");
