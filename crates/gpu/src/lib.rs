@@ -36,7 +36,7 @@
 //! | `decode/` | drawing of frames: a shader for each format |
 //! | `mapped/` | memory that both processors access: the only unsafe code |
 //! | `sink/` | reception of tiles into device memory |
-//! | `window/` | the last frame in a window, with statistics (feature `window`) |
+//! | `window/` | frames in a window, presented by their capture times, with statistics (feature `window`) |
 //! | `encode/` | encoding of pictures, stripe by stripe |
 //! | `picture.rs` | drawn pictures, read back |
 #![deny(unsafe_code)]
@@ -60,7 +60,7 @@ pub use encode::{Canvas, EncodedSource, GpuEncoder, RenderedFrames, RenderedSour
 pub use error::GpuError;
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};
-pub use sink::{GpuSink, LastFrame, ReceivedFrame, Upload, WrittenFrames};
+pub use sink::{GpuSink, ReceivedFrame, Upload, WrittenFrames};
 pub use wgpu;
 #[cfg(feature = "window")]
-pub use window::{Shown, Viewer, WindowError, WindowOptions, WindowWaker, show};
+pub use window::{Shown, Viewer, WindowError, WindowHandle, WindowOptions, show};

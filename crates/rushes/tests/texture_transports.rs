@@ -4,12 +4,13 @@
 
 mod noise;
 
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use rushes::texture::{
     ClientOptions, Colour, ColourRange, Format, Layout, Matrix, MemorySink, Primaries,
-    ServerOptions, Siting, TextureClient, TextureFrame, TextureServer, Timing, Transfer, Transport,
+    ServerOptions, Siting, TextureClient, TextureFrame, TextureServer, TextureSink, Timing,
+    Transfer, Transport,
 };
 
 use noise::Noise;
@@ -103,5 +104,41 @@ fn every_format_and_small_size_in_any_number_of_units_arrives_by_rtp() {
 fn large_frames_of_every_format_and_an_odd_size_arrive_by_every_transport() {
     for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
         check_large(transport);
+    }
+}
+
+/// Passes on the times of captures.
+struct Captures(Mutex<mpsc::Sender<(u64, Instant)>>);
+
+impl TextureSink for Captures {
+    fn frame_done(&self, _: &TextureFrame<'_>) {}
+
+    fn captured(&self, number: u64, at: Instant) {
+        let _ = self.0.lock().unwrap().send((number, at));
+    }
+}
+
+#[test]
+fn the_sink_learns_by_its_own_clock_when_frames_were_captured() {
+    // The server's clock has another beginning.
+    let begun_at = Instant::now();
+    for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
+        let noise = Noise::new(Layout::new(Format::Bc1, 64, 64).unwrap(), 1_000);
+        let mut options = ServerOptions::default();
+        (options.transport, options.timing) = (transport, Timing::EveryFrame);
+        let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
+        let (sender, captures) = mpsc::channel();
+        let sink = Arc::new(Captures(Mutex::new(sender)));
+        let address = server.local_address();
+        let client = TextureClient::connect(address, sink, ClientOptions::default()).unwrap();
+        let mut next = 0;
+        for _ in 0..5 {
+            let (number, at) = captures.recv_timeout(10 * SECOND).unwrap();
+            assert!(number >= next, "{transport}: {number} after {next}");
+            next = number + 1;
+            let is_plausible = at + SECOND > begun_at && at < Instant::now() + SECOND;
+            assert!(is_plausible, "{transport}: {at:?} is not between {begun_at:?} and now");
+        }
+        client.stop();
     }
 }

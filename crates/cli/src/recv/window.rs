@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rushes::Codec;
 use rushes::texture::Layout;
-use rushes_gpu::{Gpu, LastFrame, Shown, Viewer, WindowOptions, WindowWaker, WrittenFrames};
+use rushes_gpu::{Gpu, Shown, Viewer, WindowHandle, WindowOptions, WrittenFrames};
 
 use super::decoder::{self, Decoder};
 use super::writer::StreamObserver;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &RecvArgs, interrupt: &Interrupt) -> anyhow::Result<Outc
 }
 
 /// Closes a window when its thread ends, also by a panic.
-pub(crate) struct CloseOnDrop(pub(crate) WindowWaker);
+pub(crate) struct CloseOnDrop(pub(crate) WindowHandle);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
@@ -94,17 +94,17 @@ struct Seen {
 }
 
 impl Viewer for Watching<'_, '_> {
-    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String> {
+    fn begin(&mut self, gpu: &Gpu, window: WindowHandle) -> Result<(), String> {
         self.device = gpu.name();
-        let frames = Arc::new(WrittenFrames::new(gpu));
+        let frames = WrittenFrames::new(gpu);
         let (args, interrupt) = (self.args, self.interrupt);
         let described = self.described.take().ok_or("the window was opened twice")?;
-        let (seen, shown) = (Arc::clone(&self.seen), Arc::clone(&frames));
+        let seen = Arc::clone(&self.seen);
         self.thread = Some(self.scope.spawn(move || {
-            let _close_on_drop = CloseOnDrop(waker.clone());
-            receive(args, described, interrupt, &seen, (shown, waker))
+            let _close_on_drop = CloseOnDrop(window.clone());
+            receive(args, described, interrupt, &seen, (frames, window))
         }));
-        Ok(frames)
+        Ok(())
     }
 
     fn lines(&mut self, shown: &Shown) -> Vec<String> {
@@ -113,7 +113,8 @@ impl Viewer for Watching<'_, '_> {
             format!("{}x{}", seen.width.load(Relaxed), seen.height.load(Relaxed)),
             format!("picture {}", shown.number.unwrap_or_default()),
             format!("{} shown in a second", shown.per_second),
-            format!("{:.2} ms from decoder to screen", shown.delay.as_secs_f64() * 1e3),
+            format!("{:.2} ms decoder to graphics memory", shown.copy.as_secs_f64() * 1e3),
+            format!("{:.2} ms from there to screen", shown.wait.as_secs_f64() * 1e3),
             format!("{} access units", seen.access_units.load(Relaxed)),
             format!("{} left out: decoding is slow", seen.left_out.load(Relaxed)),
             format!("{} packets lost", seen.packets_lost.load(Relaxed)),
@@ -127,7 +128,7 @@ fn receive(
     described: Described,
     interrupt: &Interrupt,
     seen: &Arc<Seen>,
-    (frames, waker): (Arc<WrittenFrames>, WindowWaker),
+    (frames, window): (WrittenFrames, WindowHandle),
 ) -> anyhow::Result<Outcome> {
     let counted = Arc::clone(seen);
     let decode = |codec: Codec| {
@@ -137,9 +138,8 @@ fn receive(
             Box::new(move |layout: &Layout, octets: &[u8]| {
                 counted.width.store(layout.width().into(), Relaxed);
                 counted.height.store(layout.height().into(), Relaxed);
-                frames.write(layout, octets, (number, Instant::now()))?;
+                window.frame(frames.write(layout, octets, (number, Instant::now()))?);
                 number += 1;
-                waker.frame();
                 Ok(())
             }),
         )

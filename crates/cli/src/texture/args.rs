@@ -288,6 +288,11 @@ pub(crate) struct WindowArgs {
     /// Show the window's statistics from the start
     #[arg(long, requires = "window")]
     pub(crate) statistics: bool,
+    /// Time from a frame's capture to its presentation, for example 50ms; 0 presents each frame as soon as
+    /// it is received. By default it is one frame interval more than the least delay of the last
+    /// frames, so that network jitter of up to an interval is not visible. At most 16 frames wait
+    #[arg(long, requires = "window", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) latency: Option<Duration>,
 }
 
 #[derive(Args, Debug)]

@@ -31,8 +31,8 @@ pub(crate) struct ViewSink {
     left_out: AtomicU64,
     /// The number that the next frame has if none is lost.
     next: AtomicU64,
-    /// Median latency from the server's picture, and its maximum error.
-    latency: Mutex<Option<(Duration, Duration)>>,
+    /// Maximum error of capture times.
+    clock_error: Mutex<Option<Duration>>,
     /// Times from a frame's first packet until the frame was complete in memory, for metrics.
     pub(crate) arrivals: Arc<Histogram>,
     queue: Option<Queue>,
@@ -82,7 +82,7 @@ impl ViewSink {
             lost: none(),
             left_out: none(),
             next: none(),
-            latency: Mutex::new(None),
+            clock_error: Mutex::new(None),
             arrivals: Arc::default(),
             queue: None,
         }
@@ -114,16 +114,15 @@ impl ViewSink {
         }
     }
 
-    /// Returns the median latency of the latest frames, from the server's picture to the last
-    /// octet, and the maximum error of the clocks.
+    /// Returns the maximum error of the comparison of the clocks.
     #[cfg(feature = "window")]
-    pub(crate) fn latency(&self) -> Option<(Duration, Duration)> {
-        *lock(&self.latency)
+    pub(crate) fn clock_error(&self) -> Option<Duration> {
+        *lock(&self.clock_error)
     }
 
-    /// Stores the latency that the client measured.
-    pub(crate) fn note_latency(&self, statistics: &ClientStatistics) {
-        *lock(&self.latency) = statistics.latency_p50.zip(statistics.latency_error);
+    /// Stores the error of the latency that the client measured.
+    pub(crate) fn note_clock_error(&self, statistics: &ClientStatistics) {
+        *lock(&self.clock_error) = statistics.latency_error;
     }
 
     /// Returns whether all requested frames were received.

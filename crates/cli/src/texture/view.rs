@@ -217,7 +217,7 @@ impl Watch {
             }
             let now = self.sink.frames();
             let client = self.client.statistics();
-            self.sink.note_latency(&client);
+            self.sink.note_clock_error(&client);
             self.viewed.set(ViewedCounts { frames: now, client }, &self.client.take_latencies());
             if now.all != frames {
                 (frames, last) = (now.all, Instant::now());

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::texture::{ClientOptions, FrameMemory, Gap, TextureFrame, TextureShape, TextureSink};
-use rushes_gpu::{Gpu, GpuSink, LastFrame, Shown, Upload, Viewer, WindowOptions, WindowWaker};
+use rushes_gpu::{Gpu, GpuSink, Shown, Upload, Viewer, WindowHandle, WindowOptions};
 
 use super::args::ViewArgs;
 use super::sink::ViewSink;
@@ -24,6 +24,7 @@ pub(super) fn run(
     let host = args.server.host.as_deref().unwrap_or("127.0.0.1");
     options.title = format!("{host}:{} - rushes", args.server.port);
     (options.full_screen, options.statistics) = (args.window.full_screen, args.window.statistics);
+    options.latency = args.window.latency;
     // The window runs on the main thread, as operating systems require; frames are received on
     // another.
     std::thread::scope(|scope| {
@@ -67,15 +68,16 @@ struct Seen {
     frames: u64,
     damaged: u64,
     packets_missing: u64,
-    /// Latency from the server's picture to the last octet, and its maximum error.
-    latency: Option<(Duration, Duration)>,
+    /// Maximum error of capture times.
+    clock_error: Option<Duration>,
 }
 
 impl Viewer for Watching<'_, '_> {
-    fn begin(&mut self, gpu: &Gpu, waker: WindowWaker) -> Result<Arc<dyn LastFrame>, String> {
+    fn begin(&mut self, gpu: &Gpu, window: WindowHandle) -> Result<(), String> {
         self.device = gpu.name();
-        let frames = waker.clone();
-        let sink = Arc::new(GpuSink::new(gpu, Upload::Best, move |_| frames.frame()));
+        let frames = window.clone();
+        let device =
+            GpuSink::new(gpu, Upload::Best, move |frame: &_| frames.frame(Clone::clone(frame)));
         let (args, interrupt) = (self.args, self.interrupt);
         let mut options = self.client.clone();
         if gpu.is_software() {
@@ -83,42 +85,49 @@ impl Viewer for Watching<'_, '_> {
             // lost.
             options.deadline_min = options.deadline_max;
         }
-        let (shown, seen) = (Arc::clone(&sink), Arc::clone(&self.seen));
+        let seen = Arc::clone(&self.seen);
         self.thread = Some(self.scope.spawn(move || {
-            let sink = |counting| Arc::new(WindowSink { counting, shown, seen });
-            let _close_on_drop = CloseOnDrop(waker);
+            let _close_on_drop = CloseOnDrop(window.clone());
+            let sink = |counting| Arc::new(WindowSink { counting, device, window, seen });
             view::receive(args, interrupt, options, sink)
         }));
-        Ok(sink)
+        Ok(())
     }
 
     fn lines(&mut self, shown: &Shown) -> Vec<String> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        let whole = if let Some((delivery, error)) = seen.latency {
-            let all = milliseconds(delivery + shown.delay);
-            format!("{all:.2} ms from picture to screen, +-{:.2}", milliseconds(error))
-        } else {
-            "the clocks are not compared yet".to_owned()
-        };
-        vec![
+        let mut lines = vec![
             seen.picture.clone(),
             format!("frame {}", shown.number.unwrap_or_default()),
             format!("{} shown in a second", shown.per_second),
-            format!("{:.2} ms from octets to screen", milliseconds(shown.delay)),
-            format!("{:.2} ms from first packet to screen", milliseconds(shown.whole_delay)),
-            whole,
+        ];
+        if let Some(delivery) = shown.delivery {
+            let error = milliseconds(seen.clock_error.unwrap_or_default());
+            let delivery = milliseconds(delivery);
+            lines.push(format!("{delivery:.2} ms capture to last octet, +-{error:.2}"));
+        } else {
+            lines.push("the clocks are not compared yet".to_owned());
+        }
+        lines.push(format!("{:.2} ms to graphics memory", milliseconds(shown.copy)));
+        lines.push(format!("{:.2} ms to screen", milliseconds(shown.wait)));
+        if let Some(whole) = shown.whole {
+            lines.push(format!("{:.2} ms capture to screen", milliseconds(whole)));
+        }
+        lines.extend([
             format!("{} of {} frames damaged", seen.damaged, seen.frames),
             format!("{} packets missing", seen.packets_missing),
             self.device.clone(),
-        ]
+        ]);
+        lines
     }
 }
 
 /// Passes frames to graphics memory, and counts them.
 struct WindowSink {
     counting: Arc<ViewSink>,
-    shown: Arc<GpuSink>,
+    device: GpuSink,
+    window: WindowHandle,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -128,15 +137,15 @@ impl TextureSink for WindowSink {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.picture = format!("{}x{} {}", layout.width(), layout.height(), layout.format());
         drop(seen);
-        self.shown.begin(shape, slots)
+        self.device.begin(shape, slots)
     }
 
     fn tile_ready(&self, slot: usize, unit: usize) {
-        self.shown.tile_ready(slot, unit);
+        self.device.tile_ready(slot, unit);
     }
 
     fn conceal(&self, slot: usize, previous: usize, gaps: &[Gap]) -> bool {
-        self.shown.conceal(slot, previous, gaps)
+        self.device.conceal(slot, previous, gaps)
     }
 
     fn frame_done(&self, frame: &TextureFrame<'_>) {
@@ -144,14 +153,18 @@ impl TextureSink for WindowSink {
         seen.frames += 1;
         seen.damaged += u64::from(!frame.is_whole());
         seen.packets_missing += u64::from(frame.packets_missing());
-        seen.latency = self.counting.latency();
+        seen.clock_error = self.counting.clock_error();
         drop(seen);
-        self.shown.frame_done(frame);
+        self.device.frame_done(frame);
         self.counting.frame_done(frame);
     }
 
+    fn captured(&self, number: u64, at: Instant) {
+        self.window.captured(number, at);
+    }
+
     fn end(&self) {
-        self.shown.end();
+        self.device.end();
         self.counting.end();
     }
 }

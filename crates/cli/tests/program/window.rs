@@ -75,6 +75,16 @@ impl Display {
         self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
     }
 
+    /// Returns the window's width and height in pixels.
+    fn size(&self, window: &str) -> (u32, u32) {
+        let geometry = self.xdotool(&["getwindowgeometry", "--shell", window]);
+        let value = |name: &str| {
+            let line = geometry.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|value| value.parse().ok()).unwrap_or_default()
+        };
+        (value("WIDTH="), value("HEIGHT="))
+    }
+
     /// Ends the screen; does nothing if it has already ended.
     pub(crate) fn end(&mut self) {
         self.server.kill().unwrap();
@@ -150,7 +160,7 @@ pub(crate) fn exact(display: &Display, window: &str, source: &str) -> Option<(u3
 }
 
 #[test]
-fn a_window_shows_every_pixel_takes_another_size_and_closes() {
+fn a_window_opens_at_the_size_of_the_picture_shows_every_pixel_takes_another_size_and_closes() {
     if !have(&["Xvfb", "xdotool", "import"]) {
         return;
     }
@@ -160,7 +170,6 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
     let view = ["texture", "view", &server.address, "--window"];
     let (viewer, window) = display.open(rushes(&view));
 
-    display.xdotool(&["windowsize", &window, "640", "360"]);
     let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
     let (number, picture) = wait_for("a picture", || exact(&display, &window, source));
     assert_eq!(picture.len(), layout.bytes());
@@ -182,6 +191,21 @@ fn a_window_shows_every_pixel_takes_another_size_and_closes() {
     let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("ended as requested"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_picture_that_is_larger_than_the_screen_is_shown_at_half_its_size() {
+    if !have(&["Xvfb", "xdotool"]) {
+        return;
+    }
+    let display = Display::new();
+    let server = serving("pattern:1920x1080@10", &["--format", "bc1", "--transport", "tcp"]);
+    let view = ["texture", "view", &server.address, "--window", "--latency", "0"];
+    let (viewer, window) = display.open(rushes(&view));
+    wait_for("half the size", || (display.size(&window) == (960, 540)).then_some(()));
+    display.key(&window, "q");
+    let output = viewer.finish();
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]

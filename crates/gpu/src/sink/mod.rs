@@ -26,18 +26,6 @@ use staging::Staging;
 pub use staging::Upload;
 pub use written::WrittenFrames;
 
-/// Access to the last frame, for drawing.
-pub trait LastFrame: Send + Sync {
-    /// Returns the last frame that is complete in device memory, or `None` before the first.
-    fn last(&self) -> Option<ReceivedFrame>;
-}
-
-impl LastFrame for GpuSink {
-    fn last(&self) -> Option<ReceivedFrame> {
-        Self::last(self)
-    }
-}
-
 /// A frame that is complete in device memory.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
@@ -62,8 +50,8 @@ pub struct ReceivedFrame {
 /// Units are received directly into memory that the device reads. The device copies each tile as
 /// soon as it is complete, while others are still being received; tiles that become complete
 /// together are copied by one submit. The main processor copies nothing, except, with
-/// [`Upload::Ring`], up to 3 bytes at the ends of tiles that are not whole words. The last frame is
-/// available for drawing and does not change while it is held.
+/// [`Upload::Ring`], up to 3 bytes at the ends of tiles that are not whole words. A frame does not
+/// change while it is held.
 ///
 /// During `frame_done`, [`TextureFrame::copy_to`] yields zeros with [`Upload::Ring`], because the
 /// frame's bytes then belong to the device. With [`Upload::Persistent`] it may be very slow,
@@ -77,7 +65,6 @@ pub struct GpuSink {
     is_stepped: bool,
     on_frame: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
     stream: Mutex<Option<Arc<Stream>>>,
-    last: Mutex<Option<ReceivedFrame>>,
     submits: AtomicU64,
     tiles: AtomicU64,
     concealed: AtomicU64,
@@ -115,7 +102,6 @@ impl GpuSink {
             is_stepped: true,
             on_frame: Box::new(on_frame),
             stream: Mutex::new(None),
-            last: Mutex::new(None),
             submits: AtomicU64::new(0),
             tiles: AtomicU64::new(0),
             concealed: AtomicU64::new(0),
@@ -132,11 +118,6 @@ impl GpuSink {
     #[must_use]
     pub fn with_whole_frames(self) -> Self {
         Self { is_stepped: false, ..self }
-    }
-
-    /// Returns the last complete frame.
-    pub fn last(&self) -> Option<ReceivedFrame> {
-        lock(&self.last).clone()
     }
 
     /// Returns the number of copied tiles, and of the submits for them.
@@ -292,7 +273,6 @@ impl TextureSink for GpuSink {
             received_at: frame.done_at(),
             copied_at: Instant::now(),
         };
-        *lock(&self.last) = Some(received.clone());
         (self.on_frame)(&received);
     }
 }

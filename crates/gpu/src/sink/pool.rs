@@ -24,8 +24,8 @@ impl Pool {
 
     /// Returns a frame that is not held, or `None` if the device has no memory for it.
     ///
-    /// The number of frames is the most that were held at the same time: those being received, the
-    /// last one, and those that viewers hold.
+    /// The number of frames is the most that were held at the same time: those being received, and
+    /// those that the application holds.
     pub(super) fn take(&mut self) -> Option<Arc<DeviceFrame>> {
         if let Some(free) = self.frames.iter().find(|frame| Arc::strong_count(frame) == 1) {
             return Some(Arc::clone(free));

@@ -6,26 +6,25 @@ use std::time::Instant;
 use rushes_texture::Layout;
 
 use super::pool::Pool;
-use super::{LastFrame, ReceivedFrame, lock};
+use super::{ReceivedFrame, lock};
 use crate::decode::Path;
 use crate::device::Gpu;
 use crate::error::GpuError;
 
-/// Copies complete frames, such as those of a decoder, into device memory, and keeps the last.
+/// Copies complete frames, such as those of a decoder, into device memory.
 #[derive(Debug)]
 pub struct WrittenFrames {
     gpu: Gpu,
     pool: Mutex<Option<(Layout, Pool)>>,
-    last: Mutex<Option<ReceivedFrame>>,
 }
 
 impl WrittenFrames {
-    /// Creates an empty store in the memory of a device.
+    /// Writes into the memory of a device.
     pub fn new(gpu: &Gpu) -> Self {
-        Self { gpu: gpu.clone(), pool: Mutex::new(None), last: Mutex::new(None) }
+        Self { gpu: gpu.clone(), pool: Mutex::new(None) }
     }
 
-    /// Copies a frame of this layout to the device; it becomes the last frame.
+    /// Copies a frame of this layout to the device.
     ///
     /// If `octets` is too short, the rest of the frame contains bytes of an earlier one. `began_at`
     /// is when the first byte was available.
@@ -39,7 +38,7 @@ impl WrittenFrames {
         layout: &Layout,
         octets: &[u8],
         (number, began_at): (u64, Instant),
-    ) -> Result<(), GpuError> {
+    ) -> Result<ReceivedFrame, GpuError> {
         let received_at = Instant::now();
         let path = Path::Octets;
         if !path.is_supported(&self.gpu, layout) {
@@ -61,7 +60,7 @@ impl WrittenFrames {
         let submitted = self.gpu.queue.submit([]);
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         self.gpu.device.poll(wait).map_err(|error| GpuError::Device(error.to_string()))?;
-        *lock(&self.last) = Some(ReceivedFrame {
+        Ok(ReceivedFrame {
             frame,
             layout: *layout,
             number,
@@ -69,13 +68,6 @@ impl WrittenFrames {
             first_at: began_at,
             received_at,
             copied_at: Instant::now(),
-        });
-        Ok(())
-    }
-}
-
-impl LastFrame for WrittenFrames {
-    fn last(&self) -> Option<ReceivedFrame> {
-        lock(&self.last).clone()
+        })
     }
 }

@@ -83,6 +83,15 @@ pub trait TextureSink: Send + Sync {
     /// Calls follow the order of frames, one at a time; the memory is unchanged until this returns.
     fn frame_done(&self, frame: &TextureFrame<'_>);
 
+    /// Called when the server reports when it captured a frame; `at` is that time by the clock of this machine.
+    ///
+    /// The report follows the frame, so the call is usually made shortly after `frame_done`, but may come before
+    /// it. There is none for frames that were lost, or reported before the clocks were compared. The error of
+    /// the comparison is that of [`ClientStatistics::latency_error`](crate::texture::ClientStatistics::latency_error).
+    ///
+    /// To present a video evenly, show each frame at a fixed time after its capture.
+    fn captured(&self, _number: u64, _at: Instant) {}
+
     /// Called when the stream has ended and nothing more arrives.
     fn end(&self) {}
 }

@@ -155,6 +155,7 @@ impl Control {
                 if let Some(frames) = self.inner.shared.frames() {
                     frames.note_announced(notice.number);
                 }
+                self.report_capture(&notice);
                 self.notices.push_back(notice);
             }
             ClientEvent::Stopped(stopped) => {
@@ -164,6 +165,22 @@ impl Control {
                 self.inner.note_end(stopped);
             }
             _ => {}
+        }
+    }
+
+    /// Reports to the sink when a frame was captured, if the clocks were compared.
+    fn report_capture(&self, notice: &FrameNotice) {
+        let Some(clock) = self.machine.clock(Instant::now()) else { return };
+        let captured = clock.to_client(notice.captured);
+        let since_epoch = Duration::from_micros(captured.unsigned_abs());
+        let epoch = self.inner.epoch;
+        let at = if captured < 0 {
+            epoch.checked_sub(since_epoch)
+        } else {
+            epoch.checked_add(since_epoch)
+        };
+        if let Some(at) = at {
+            self.inner.sink.captured(notice.number, at);
         }
     }
 
