@@ -102,11 +102,11 @@ impl Screen {
         if let Some(&plain) = can.formats.iter().find(|format| !format.is_srgb()) {
             settings.format = plain;
         }
-        // This mode shows the newest frame at the next refresh, without tearing and without a
-        // queue.
-        if can.present_modes.contains(&wgpu::PresentMode::Mailbox) {
-            settings.present_mode = wgpu::PresentMode::Mailbox;
-        }
+        // Both modes show frames at refreshes, without tearing: Mailbox the newest, without a queue, and
+        // Fifo, which every surface has, each. The default may tear.
+        let has_mailbox = can.present_modes.contains(&wgpu::PresentMode::Mailbox);
+        settings.present_mode =
+            if has_mailbox { wgpu::PresentMode::Mailbox } else { wgpu::PresentMode::Fifo };
         settings.desired_maximum_frame_latency = 1;
         let overlay = Overlay::new(gpu, settings.format);
         Ok(Self {
