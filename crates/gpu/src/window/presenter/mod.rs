@@ -177,8 +177,8 @@ impl<F> Presenter<F> {
     /// Returns when a frame was captured, or should have been by the times of those before it.
     fn probably_captured_at(&self, number: u64, interval: Option<Duration>) -> Option<Instant> {
         self.captured_at(number).or_else(|| {
-            let before = self.times.iter().rev().filter(|times| times.number < number);
-            let (last, at) = before.filter_map(|it| Some((it.number, it.captured_at?))).next()?;
+            let mut before = self.times.iter().rev().filter(|times| times.number < number);
+            let (last, at) = before.find_map(|it| Some((it.number, it.captured_at?)))?;
             let frames = Some(number - last).filter(|frames| *frames <= PREDICTED_MAX)?;
             at.checked_add(interval?.checked_mul(u32::try_from(frames).ok()?)?)
         })
