@@ -29,19 +29,20 @@ pub use tally::Shown;
 pub struct WindowOptions {
     /// The title.
     pub title: String,
-    /// Initial width and height in pixels. By default the window takes the size of the first picture, or a
-    /// whole fraction of it that fits the screen.
+    /// Initial width and height in pixels. By default the window takes the size of the first
+    /// picture, or a whole fraction of it that fits the screen.
     pub size: Option<(u32, u32)>,
     /// Whether the window is full screen initially.
     pub full_screen: bool,
     /// Whether statistics are shown initially.
     pub statistics: bool,
-    /// Time from a frame's capture to its presentation; with 0 each frame is presented as soon as it is in device
-    /// memory.
+    /// Time from a frame's capture to its presentation; with 0 each frame is presented as soon as
+    /// it is in device memory.
     ///
-    /// By default frames are presented one frame interval (100 ms at most) later than if they had taken the
-    /// least delay of the last 64 frames, so that network jitter of up to an interval is not visible. At most 16
-    /// frames are held, whatever the latency is. Frames without a capture time are presented at once.
+    /// By default frames are presented one frame interval (100 ms at most) later than if they had
+    /// taken the least delay of the last 64 frames, so that network jitter of up to an interval is
+    /// not visible. At most 16 frames are held, whatever the latency is. Frames without a capture
+    /// time are presented at once.
     pub latency: Option<Duration>,
     /// Options for opening the device.
     pub gpu: GpuOptions,
@@ -94,8 +95,8 @@ struct Incoming {
 impl WindowHandle {
     /// Passes the next frame, which is presented when it is due ([`WindowOptions::latency`]).
     ///
-    /// Frames are passed in the order of their numbers. One with a lower number is dropped, unless its number is lower
-    /// by 64 or more, which means that the stream was restarted.
+    /// Frames are passed in the order of their numbers. One with a lower number is dropped, unless
+    /// its number is lower by 64 or more, which means that the stream was restarted.
     pub fn frame(&self, frame: ReceivedFrame) {
         let mut incoming = self.incoming();
         if incoming.layout.replace(frame.layout).is_some_and(|before| before != frame.layout) {
@@ -106,7 +107,8 @@ impl WindowHandle {
         self.send(UserEvent::Frame);
     }
 
-    /// Reports when a frame was captured, by the clock of this machine, before or after the frame is passed.
+    /// Reports when a frame was captured, by the clock of this machine, before or after the frame
+    /// is passed.
     pub fn captured(&self, number: u64, at: Instant) {
         let is_held = self.incoming().presenter.note_captured(number, at);
         if is_held {
@@ -145,8 +147,8 @@ pub trait Viewer {
     /// A text with the reason why there is nothing to show; the window closes.
     fn begin(&mut self, gpu: &Gpu, window: WindowHandle) -> Result<(), String>;
 
-    /// Returns the lines of the statistics, in ASCII. Called for each frame while the statistics are
-    /// visible.
+    /// Returns the lines of the statistics, in ASCII. Called for each frame while the statistics
+    /// are visible.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
 }
 

@@ -1,6 +1,7 @@
 //! The size of a window for a picture.
 
-/// Returns the size at which a picture is shown on a screen: its own, or a whole fraction of it that fits.
+/// Returns the size at which a picture is shown on a screen: its own, or a whole fraction of it
+/// that fits.
 pub(super) fn fitted((width, height): (u32, u32), screen: Option<(u32, u32)>) -> (u32, u32) {
     let Some((most_wide, most_high)) = screen else { return (width, height) };
     let divisor = width.div_ceil(most_wide.max(1)).max(height.div_ceil(most_high.max(1))).max(1);

@@ -13,8 +13,9 @@ const AWAITED: usize = 16;
 
 /// Statistics of the frames that a window has shown.
 ///
-/// Times are medians of the last 240 frames. Those from capture on are `None` while no capture time is known, and are as
-/// wrong as the comparison of the two machines' clocks ([`WindowHandle::captured`](crate::WindowHandle::captured)).
+/// Times are medians of the last 240 frames. Those from capture on are `None` while no capture time
+/// is known, and are as wrong as the comparison of the two machines' clocks
+/// ([`WindowHandle::captured`](crate::WindowHandle::captured)).
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Shown {

@@ -1,4 +1,5 @@
-//! Decides when frames are presented: by their capture times, so that network jitter is not visible.
+//! Decides when frames are presented: by their capture times, so that network jitter is not
+//! visible.
 //!
 //! It has neither a clock nor a thread: times go in, decisions come out.
 
@@ -28,8 +29,9 @@ const CLOCK_JUMP: u64 = 500_000_000;
 
 /// Holds received frames until they are due.
 ///
-/// A frame is due a fixed time after its capture, or by default one frame interval later than if it had taken
-/// the least delay of the last frames. A frame without a capture time is due when it is ready.
+/// A frame is due a fixed time after its capture, or by default one frame interval later than if it
+/// had taken the least delay of the last frames. A frame without a capture time is due when it is
+/// ready.
 #[derive(Debug)]
 pub(super) struct Presenter<F> {
     /// The fixed time from capture to presentation.
@@ -58,7 +60,8 @@ struct Times {
 }
 
 impl Times {
-    /// Returns the nanoseconds from capture until the frame was ready; negative if the clocks are wrong.
+    /// Returns the nanoseconds from capture until the frame was ready; negative if the clocks are
+    /// wrong.
     fn delay(&self) -> Option<i64> {
         let (captured_at, ready_at) = (self.captured_at?, self.ready_at?);
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
@@ -70,13 +73,15 @@ impl Times {
 }
 
 impl<F> Presenter<F> {
-    /// Creates a presenter with a fixed time from capture to presentation, or with the default delay.
+    /// Creates a presenter with a fixed time from capture to presentation, or with the default
+    /// delay.
     pub(super) fn new(latency: Option<Duration>) -> Self {
         let latency = latency.map(|latency| latency.min(LATENCY_MAX));
         Self { latency, held: VecDeque::new(), presented: None, times: VecDeque::new() }
     }
 
-    /// Takes a frame that can be presented since `ready_at`. It is dropped if it is older than one taken before.
+    /// Takes a frame that can be presented since `ready_at`. It is dropped if it is older than one
+    /// taken before.
     pub(super) fn push(&mut self, number: u64, ready_at: Instant, frame: F) {
         let newest = self.held.back().map(|held| held.number).or(self.presented);
         if let Some(newest) = newest
@@ -192,7 +197,8 @@ impl<F> Presenter<F> {
             let at = if least < 0 { at.checked_sub(nanos) } else { at.checked_add(nanos) };
             at?.checked_add(longest)
         });
-        // A capture time in the future, by a clock that is wrong, delays a frame no longer than this.
+        // A capture time in the future, by a clock that is wrong, delays a frame no longer than
+        // this.
         let latest = held.ready_at.checked_add(longest).unwrap_or(held.ready_at);
         due.map_or(held.ready_at, |due| due.min(latest))
     }

@@ -39,7 +39,8 @@ impl Jitter {
     }
 }
 
-/// Returns a stream whose frames are ready `delay` after their capture; the report follows 1 ms later.
+/// Returns a stream whose frames are ready `delay` after their capture; the report follows 1 ms
+/// later.
 fn stream(frames: u64, mut delay: impl FnMut(u64) -> Duration) -> Vec<Sent> {
     // Some systems have no times before they were started.
     let begun_at = Instant::now() + Duration::from_secs(10_000);
@@ -122,7 +123,8 @@ fn a_fixed_latency_is_kept_exactly() {
     let latency = 50 * MILLISECOND;
     let shown = present(Some(latency), &jittered(100));
     assert_eq!(shown.len(), 100);
-    // The first report arrives after the first frame, which is shown at once; the interval is known with the second.
+    // The first report arrives after the first frame, which is shown at once; the interval is known
+    // with the second.
     assert!(shown[2..].iter().all(|shown| shown.latency == latency), "{shown:?}");
 }
 
@@ -194,7 +196,8 @@ fn a_longer_path_is_followed_within_the_window_and_a_shorter_one_at_once() {
     for (shown, expected) in [
         (part(window, 200), expected),
         (part(200 + window + 2, 396), expected + longer),
-        // Between these, the last frames of the longer path and the first of the shorter one arrive together.
+        // Between these, the last frames of the longer path and the first of the shorter one arrive
+        // together.
         (part(430, 600), expected),
     ] {
         assert!(!shown.is_empty());
