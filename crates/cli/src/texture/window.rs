@@ -103,14 +103,15 @@ impl Viewer for Watching<'_, '_> {
             format!("{} shown in a second", shown.per_second),
         ];
         if let Some(delivery) = shown.delivery {
-            let error = milliseconds(seen.clock_error.unwrap_or_default());
+            let error = seen.clock_error.map(milliseconds);
+            let error = error.map_or_else(String::new, |error| format!(", +-{error:.2}"));
             let delivery = milliseconds(delivery);
-            lines.push(format!("{delivery:.2} ms capture to last octet, +-{error:.2}"));
+            lines.push(format!("{delivery:.2} ms capture to last octet{error}"));
         } else {
-            lines.push("the clocks are not compared yet".to_owned());
+            lines.push("capture times are not known yet".to_owned());
         }
-        lines.push(format!("{:.2} ms to graphics memory", milliseconds(shown.copy)));
-        lines.push(format!("{:.2} ms to screen", milliseconds(shown.wait)));
+        lines.push(format!("{:.2} ms from there to graphics memory", milliseconds(shown.copy)));
+        lines.push(format!("{:.2} ms from there to screen", milliseconds(shown.wait)));
         if let Some(whole) = shown.whole {
             lines.push(format!("{:.2} ms capture to screen", milliseconds(whole)));
         }

@@ -20,6 +20,9 @@ use crate::sink::ReceivedFrame;
 /// Width and height of a window until the size of the picture is known.
 const SIZE: (u32, u32) = (1280, 720);
 
+/// Longest time from the end of the stream until the window closes, in which the frames that are held are shown.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// Delay before another attempt to draw if a picture would not be visible and no event will follow.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -34,10 +37,14 @@ pub(super) struct App<'a, V> {
     tally: Tally,
     /// The frame that is shown, or drawn next.
     frame: Option<ReceivedFrame>,
+    /// Whether it is to be drawn.
+    is_drawing: bool,
     /// When another frame is due.
     due: Option<Instant>,
     /// When to try again to draw.
     retry: Option<Instant>,
+    /// When the window closes at the latest, after the last frame.
+    closes_at: Option<Instant>,
 }
 
 struct OpenWindow {
@@ -89,8 +96,10 @@ impl<'a, V: Viewer> App<'a, V> {
             statistics: options.statistics,
             tally: Tally::default(),
             frame: None,
+            is_drawing: false,
             due: None,
             retry: None,
+            closes_at: None,
         }
     }
 
@@ -124,10 +133,17 @@ impl<'a, V: Viewer> App<'a, V> {
     /// Has the frame that is due drawn, if there is one.
     fn poll_frames(&mut self, events: &ActiveEventLoop) {
         let Some(open) = &mut self.open else { return };
-        let (frame, due) = self.handle.incoming().presenter.poll(Instant::now());
+        let now = Instant::now();
+        let (frame, due) = self.handle.incoming().presenter.poll(now);
+        // The last frame is drawn before the window closes.
+        let is_last = frame.is_none() && self.handle.incoming().presenter.is_empty();
+        if self.closes_at.is_some_and(|at| is_last && !self.is_drawing || at <= now) {
+            return events.exit();
+        }
         if let Some(frame) = frame {
             open.fit((frame.layout.width(), frame.layout.height()));
             self.frame = Some(frame);
+            self.is_drawing = true;
             open.window.request_redraw();
         }
         self.due = due;
@@ -136,12 +152,13 @@ impl<'a, V: Viewer> App<'a, V> {
 
     /// Waits until something is due.
     fn schedule(&self, events: &ActiveEventLoop) {
-        let due = self.due.into_iter().chain(self.retry).min();
+        let due = self.due.into_iter().chain(self.retry).chain(self.closes_at).min();
         events.set_control_flow(due.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
     }
 
     fn draw(&mut self, events: &ActiveEventLoop) {
         let Some(open) = &mut self.open else { return };
+        self.is_drawing = false;
         let frame = self.frame.as_ref();
         let lines =
             if self.statistics { self.viewer.lines(&self.tally.shown(frame)) } else { Vec::new() };
@@ -159,6 +176,9 @@ impl<'a, V: Viewer> App<'a, V> {
                 self.failed = Some(error);
                 events.exit();
             }
+        }
+        if self.closes_at.is_some() {
+            return self.poll_frames(events);
         }
         self.schedule(events);
     }
@@ -217,7 +237,10 @@ impl<V: Viewer> ApplicationHandler<UserEvent> for App<'_, V> {
     fn user_event(&mut self, events: &ActiveEventLoop, event: UserEvent) {
         match event {
             UserEvent::Frame => self.poll_frames(events),
-            UserEvent::Close => events.exit(),
+            UserEvent::Close => {
+                self.closes_at = Some(Instant::now() + CLOSING);
+                self.poll_frames(events);
+            }
         }
     }
 

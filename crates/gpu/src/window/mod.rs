@@ -41,7 +41,7 @@ pub struct WindowOptions {
     ///
     /// By default frames are presented one frame interval (100 ms at most) later than if they had
     /// taken the least delay of the last 64 frames, so that network jitter of up to an interval is
-    /// not visible. At most 16 frames are held, whatever the latency is. Frames without a capture
+    /// not visible. At most 15 frames are held, whatever the latency is. Frames without a capture
     /// time are presented at once.
     pub latency: Option<Duration>,
     /// Options for opening the device.
@@ -116,7 +116,8 @@ impl WindowHandle {
         }
     }
 
-    /// Closes the window, because no more frames will arrive.
+    /// Closes the window, because no more frames will arrive, once those that were passed are shown, but within a
+    /// second.
     pub fn close(&self) {
         self.send(UserEvent::Close);
     }
@@ -152,7 +153,7 @@ pub trait Viewer {
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
 }
 
-/// Opens a window and shows frames until the user or its waker closes it.
+/// Opens a window and shows frames until the user or its handle closes it.
 ///
 /// It must be called on the main thread, and only once in a program. F or F11 toggles full screen,
 /// S toggles statistics; Escape, Q or the window's own button closes the window. While it is

@@ -102,8 +102,8 @@ impl Screen {
         if let Some(&plain) = can.formats.iter().find(|format| !format.is_srgb()) {
             settings.format = plain;
         }
-        // Both modes show frames at refreshes, without tearing: Mailbox the newest, without a
-        // queue, and Fifo, which every surface has, each. The default may tear.
+        // Both modes show frames at refreshes, without tearing. Mailbox shows the newest one, without a queue; Fifo
+        // shows each, and every surface has it. The default may tear.
         let has_mailbox = can.present_modes.contains(&wgpu::PresentMode::Mailbox);
         settings.present_mode =
             if has_mailbox { wgpu::PresentMode::Mailbox } else { wgpu::PresentMode::Fifo };

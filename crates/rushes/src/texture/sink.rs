@@ -86,8 +86,8 @@ pub trait TextureSink: Send + Sync {
     /// Called when the server reports when it captured a frame; `at` is that time by the clock of this machine.
     ///
     /// The report follows the frame, so the call is usually made shortly after `frame_done`, but may come before
-    /// it. There is none for frames that were lost, or reported before the clocks were compared. The error of
-    /// the comparison is that of [`ClientStatistics::latency_error`](crate::texture::ClientStatistics::latency_error).
+    /// it. There is none for frames that were reported before the clocks were compared, but one for frames that
+    /// were lost on the way. The error of the comparison is that of [`ClientStatistics::latency_error`](crate::texture::ClientStatistics::latency_error).
     ///
     /// To present a video evenly, show each frame at a fixed time after its capture.
     fn captured(&self, _number: u64, _at: Instant) {}

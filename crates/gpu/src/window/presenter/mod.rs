@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Maximum number of frames held. One more makes the oldest due, because each has device memory.
+/// Number of held frames that makes the oldest due, because each has device memory.
 const HELD_MAX: usize = 16;
 
 /// Frames whose times are known: the window over which the least delay is taken.
@@ -24,7 +24,7 @@ const RESTART: u64 = 64;
 /// Number of frames over which a capture time is predicted, because its report is late or was lost.
 const PREDICTED_MAX: u64 = 16;
 
-/// Change of the delay from one frame to the next that means that a clock was set.
+/// Change of the delay from one frame to the next, in nanoseconds, that means that a clock was set.
 const CLOCK_JUMP: u64 = 500_000_000;
 
 /// Holds received frames until they are due.
@@ -91,7 +91,9 @@ impl<F> Presenter<F> {
                 return;
             }
             self.held.clear();
-            self.times.retain(|times| times.number.abs_diff(number) < RESTART);
+            // Frames of the new stream may have been reported already.
+            let is_new = |it: &Times| it.number.abs_diff(number) < RESTART && it.ready_at.is_none();
+            self.times.retain(is_new);
         }
         if self.held.len() == HELD_MAX {
             self.held.pop_front();
@@ -102,10 +104,19 @@ impl<F> Presenter<F> {
 
     /// Records when a frame was captured, which may be before or after the frame is taken.
     ///
-    /// Returns whether the frame is held, so that it may be due at another time now.
+    /// Returns whether frames are held, which may be due at other times now.
     pub(super) fn note_captured(&mut self, number: u64, at: Instant) -> bool {
-        self.note(number, |times| times.captured_at = Some(at));
-        self.held.iter().any(|held| held.number == number)
+        let is_old = |last: &Times| number.saturating_add(RESTART) <= last.number;
+        // A report that comes so late says nothing of the frames that are held.
+        if !self.times.back().is_some_and(is_old) {
+            self.note(number, |times| times.captured_at = Some(at));
+        }
+        !self.held.is_empty()
+    }
+
+    /// Returns whether no frame is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
     /// Returns when a frame was captured, if that was reported and the frame is one of the last.
@@ -211,7 +222,7 @@ struct Timing {
     interval: Option<Duration>,
     /// Least nanoseconds from capture until a frame was ready; 0 with a fixed latency.
     least: Option<i64>,
-    /// Time from then to presentation, and the longest that a ready frame is held.
+    /// Time from `least` after the capture to presentation, and the longest that a ready frame is held.
     longest: Duration,
 }
 

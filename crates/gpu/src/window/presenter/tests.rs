@@ -281,3 +281,31 @@ fn delays_of_another_shape_do_not_count() {
     let held_for = next.unwrap().duration_since(ready_at);
     assert!(held_for.abs_diff(INTERVAL) < MILLISECOND, "{held_for:?}");
 }
+
+/// The control connection may stall; what it then reports at once is of no use.
+#[test]
+fn reports_of_frames_long_gone_change_nothing() {
+    let mut presenter = Presenter::new(None);
+    for sent in stream(100, |_| NETWORK) {
+        presenter.push(sent.number, sent.ready_at, sent);
+        presenter.note_captured(sent.number, sent.captured_at);
+        presenter.poll(sent.ready_at);
+    }
+    let (times, interval) = (presenter.times.len(), presenter.interval());
+    presenter.note_captured(7, Instant::now());
+    assert_eq!((presenter.times.len(), presenter.interval()), (times, interval));
+    assert_eq!(interval, Some(INTERVAL));
+}
+
+#[test]
+fn a_stream_that_begins_anew_has_no_capture_times_of_the_one_before() {
+    let mut presenter = Presenter::new(None);
+    let before = stream(90, |_| NETWORK);
+    for &sent in &before {
+        presenter.push(sent.number, sent.ready_at, sent);
+        presenter.note_captured(sent.number, sent.captured_at);
+    }
+    let first = before[0];
+    presenter.push(0, first.ready_at + 2 * NETWORK, first);
+    assert!((27..90).all(|number| presenter.captured_at(number).is_none()));
+}
