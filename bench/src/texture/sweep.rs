@@ -49,7 +49,7 @@ pub(super) fn packet_sizes(bench: &Bench<'_>) -> anyhow::Result<Vec<Figure>> {
         (Transport::Tcp, false) => &CHUNKS[..],
         (Transport::Tcp, true) => &CHUNKS_QUICK,
         // RTP packets are made to fit in those of a network.
-        (Transport::Rtp, _) => &DATAGRAMS[..3],
+        (Transport::Rtp | Transport::Multicast, _) => &DATAGRAMS[..3],
         (Transport::Udp, false) => &DATAGRAMS,
         (Transport::Udp, true) => &DATAGRAMS_QUICK,
     };

@@ -343,6 +343,9 @@ impl Assembly {
         (index, is_retransmitted): (u32, bool),
     ) -> Result<usize, Claim> {
         let frame = extend(self.next, frame);
+        if frame < self.options.first_frame {
+            return Err(self.discard(Discard::Unneeded));
+        }
         if frame < self.oldest {
             if frame.saturating_add(NEAR_MAX) >= self.oldest {
                 self.candidate = (0, 0);

@@ -46,6 +46,7 @@ fn offer() -> Offer {
         clock_rate: 0,
         abilities: Abilities::default(),
         colour: [0; 4],
+        group: None,
     }
 }
 

@@ -213,6 +213,7 @@ fn requests(abilities: Abilities) -> Vec<Nack> {
                 clock_rate: 0,
                 abilities,
                 colour: [0; 4],
+                group: None,
             })));
             assert!(matches!(control.receive(), Some(Message::Accept(_))));
             let (_, unit) = socket.recv_from(&mut [0; 100]).unwrap();

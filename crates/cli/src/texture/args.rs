@@ -1,9 +1,11 @@
 //! The command lines of `rushes texture`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, ArgGroup, Args, value_parser};
+use rushes::net::Interface;
 use rushes::texture::{
     Adaptation, ColourHint, ColourRange, Fec, Format, Matrix, Quality, Rate, Transport,
 };
@@ -126,7 +128,8 @@ pub(crate) struct DecodeArgs {
 /// Transport of tiles.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeliveryArgs {
-    /// Transport of tiles: udp, tcp or rtp; the client's choice overrides the server's
+    /// Transport of tiles: udp, tcp, rtp, or multicast (see serve --multicast); the client's choice overrides the
+    /// server's
     #[arg(long, value_parser = parse_transport, value_name = "TRANSPORT",
         help_heading = "Delivery")]
     pub(crate) transport: Option<Transport>,
@@ -194,6 +197,7 @@ Examples:
   rushes texture serve film.ktx2 --listen [::]:7000 --preload --loop --transport tcp
   rushes texture serve film.y4m --listen 127.0.0.1:7000 --every-frame --once
   rushes texture serve film.y4m --listen 7000 --zrtp   no key needed: compare a few words
+  rushes texture serve film.y4m --listen 7000 --loop --multicast 239.255.0.1:7100
   ffmpeg -f v4l2 -i /dev/video0 -pix_fmt yuv420p -f yuv4mpegpipe - |
     rushes texture serve - --listen 7000
   rushes texture serve camera.fifo --size 1280x720 --input-format rgba --fps 60 --listen 7000
@@ -267,11 +271,31 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_parser = parse_fec, help_heading = "Delivery", value_name = "PERCENT|auto|off")]
     pub(crate) fec: Option<Fec>,
     #[command(flatten)]
+    pub(crate) multicast: MulticastArgs,
+    #[command(flatten)]
     pub(crate) delivery: DeliveryArgs,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) report: OutputArgs,
+}
+
+/// The multicast group of a server.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MulticastArgs {
+    /// Send frames once to this multicast group, for all clients that request it with --transport multicast:
+    /// for example 239.255.0.1:7100. The port is that of the first tile; each further tile has the next one.
+    /// Without encryption
+    #[arg(long, value_name = "GROUP:PORT", help_heading = "Delivery")]
+    pub(crate) multicast: Option<SocketAddr>,
+    /// Network interface for the group: its name, its index or, for an IPv4 group, its address; by default
+    /// the one by which the first client is connected
+    #[arg(long, requires = "multicast", help_heading = "Delivery", value_name = "INTERFACE")]
+    pub(crate) interface: Option<Interface>,
+    /// Maximum number of hops to the group's members
+    #[arg(long, requires = "multicast", default_value_t = 1, value_parser = value_parser!(u32).range(0..256),
+        help_heading = "Delivery", value_name = "HOPS")]
+    pub(crate) ttl: u32,
 }
 
 /// Options of the window.
@@ -290,7 +314,7 @@ pub(crate) struct WindowArgs {
     pub(crate) statistics: bool,
     /// Time from a frame's capture to its presentation, for example 50ms; 0 presents each frame as soon as
     /// it is received. By default it is one frame interval more than the least delay of the last
-    /// frames, so that network jitter of up to an interval is not visible. At most 16 frames wait
+    /// frames, so that network jitter of up to an interval is not visible. At most 15 frames wait
     #[arg(long, requires = "window", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) latency: Option<Duration>,
 }

@@ -98,7 +98,7 @@ impl SecurityArgs {
         Ok(security)
     }
 
-    fn is_secure(&self) -> bool {
+    pub(super) fn is_secure(&self) -> bool {
         self.srtp.is_some() || self.zrtp
     }
 

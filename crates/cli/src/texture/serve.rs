@@ -10,12 +10,12 @@ use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::source::Source;
 use rushes::texture::{
-    Format, LiveHandle, Reason, ServerCounts, ServerOptions, Stopped, StoppedBy, TextureServer,
-    Timing, Transport,
+    Format, LiveHandle, MulticastGroup, Reason, ServerCounts, ServerOptions, Stopped, StoppedBy,
+    TextureServer, Timing, Transport,
 };
 use serde_json::{Value, json};
 
-use super::args::ServeArgs;
+use super::args::{MulticastArgs, ServeArgs};
 use super::live::{Live, gigabits, milliseconds, per_second};
 use super::security::Agreed;
 use super::source::{Log, Played};
@@ -124,6 +124,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     options.recovery = delivery.recovery;
     options.packing = delivery.packing.unwrap_or(options.packing);
     options.fec = args.fec.unwrap_or(options.fec);
+    options.multicast = multicast(args)?;
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };
     options.clients_per_host_max = usize::from(args.clients_per_host);
     options.loops = args.repeat;
@@ -138,18 +139,41 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     Ok(options)
 }
 
+/// Returns the multicast group.
+fn multicast(args: &ServeArgs) -> anyhow::Result<Option<MulticastGroup>> {
+    let MulticastArgs { multicast, interface, ttl } = &args.multicast;
+    let secured = args.delivery.security.is_secure();
+    let reason = match multicast {
+        Some(_) if secured => "a multicast group is not encrypted: leave out --multicast",
+        None if args.delivery.transport == Some(Transport::Multicast) => {
+            "--transport multicast needs a group, for example --multicast 239.255.0.1:7100"
+        }
+        _ => {
+            let group = |address: &SocketAddr| {
+                let mut group = MulticastGroup::new(*address);
+                (group.interface, group.ttl) = (interface.clone(), *ttl);
+                group
+            };
+            return Ok(multicast.as_ref().map(group));
+        }
+    };
+    Err(Usage(reason.to_owned()).into())
+}
+
 /// Describes the served source.
 fn describe(args: &ServeArgs, played: &Played, options: &ServerOptions) -> String {
     let layout = played.layout();
     let format = options.format.unwrap_or_else(|| layout.format());
     let is_as = if format == layout.format() { String::new() } else { format!(" as {format}") };
+    let group = options.multicast.as_ref().map(|group| format!(", also to {}", group.address));
     format!(
-        "{}: {}×{} {}{is_as} at {} frames/s",
+        "{}: {}×{} {}{is_as} at {} frames/s{}",
         source::name(&args.source),
         layout.width(),
         layout.height(),
         layout.format(),
         played.rate(),
+        group.unwrap_or_default(),
     )
 }
 

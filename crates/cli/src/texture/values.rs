@@ -63,7 +63,8 @@ pub(crate) fn parse_transport(text: &str) -> Result<Transport, String> {
         "udp" => Ok(Transport::Udp),
         "tcp" => Ok(Transport::Tcp),
         "rtp" => Ok(Transport::Rtp),
-        _ => Err("a transport is udp, tcp or rtp".to_owned()),
+        "multicast" => Ok(Transport::Multicast),
+        _ => Err("a transport is udp, tcp, rtp or multicast".to_owned()),
     }
 }
 

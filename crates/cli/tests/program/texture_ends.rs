@@ -33,6 +33,7 @@ fn offer(port: u16) -> Offer {
         clock_rate: 0,
         abilities: Abilities::default(),
         colour: [0; 4],
+        group: None,
     }
 }
 

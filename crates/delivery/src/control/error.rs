@@ -1,5 +1,7 @@
 //! Errors in the peer's octets, and in calls by the application.
 
+use std::net::SocketAddr;
+
 use thiserror::Error;
 
 use super::reason::Reason;
@@ -155,6 +157,10 @@ pub enum OfferError {
         /// The number needed.
         need: usize,
     },
+    /// An offer of multicast lacks a group, another offer has one, the address is no multicast group, or a port is 0
+    /// or exceeds 65535.
+    #[error("the units have no such group: {0:?}")]
+    Group(Option<SocketAddr>),
     /// A port is 0.
     #[error("a unit has a port of 0")]
     Port,

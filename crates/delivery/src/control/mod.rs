@@ -93,7 +93,7 @@
 //! | 0 | token, 16 octets | random |
 //! | 16 | epoch, 16 bits | 0, incremented by each change; it wraps |
 //! | 18 | format | 1 to 63 |
-//! | 19 | transport | 1 UDP, 2 TCP, 3 RTP |
+//! | 19 | transport | 1 UDP, 2 TCP, 3 RTP, 4 multicast |
 //! | 20 | width, height, 32 bits each | 1 to 32768 |
 //! | 28 | frame rate: numerator, denominator, 32 bits each | 1 or more |
 //! | 36 | stripe rows, 32 bits | 1 or more |
@@ -105,10 +105,15 @@
 //! | 60 | ports of the server, 16 bits each | not 0 |
 //! | 60 + 2P | number of SSRCs S, 8 bits | the number of units over RTP, otherwise 0 |
 //! | 61 + 2P | SSRCs of the units, 32 bits each | all different |
-//! | 61 + 2P + 4S | abilities, 8 bits; absent if 0 | among those that the client announced |
+//! | 61 + 2P + 4S | abilities, 8 bits; by multicast always there, otherwise absent if 0 | among those that the client announced |
 //! | 62 + 2P + 4S | colour, 4 octets ([`Offer::colour`]); only with the ability *colour* | those that the application knows |
+//! | the last 18 | group: an IPv6 address, or an IPv4 one mapped to it, and the port of the first unit, 16 bits; by multicast only | a multicast group; a port for each unit, up to 65535 |
 //!
-//! A change keeps token, transport and clock rate, and the ports and SSRCs of existing units; new
+//! By multicast each client has a control connection of its own, and all receive the same datagrams. Units are not
+//! bound by openings: a client has joined the group when it sends `Accept`, and ignores frames before the first of its
+//! offer. There are no credits and no changes.
+//!
+//! A change keeps token, transport, clock rate and group, and the ports and SSRCs of existing units; new
 //! units are bound like the first ones. Until its `Start` the old offer is in force, and no frame
 //! of the new offer is sent.
 //!

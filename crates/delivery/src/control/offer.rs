@@ -1,5 +1,7 @@
 //! Offers of a server, and answers of a client.
 
+use std::net::SocketAddr;
+
 use super::error::OfferError;
 use super::transport::{Abilities, FrameRate, Token, Transport};
 use super::{PAYLOAD_MAX, SIDE_MAX, UNITS_MAX};
@@ -52,6 +54,9 @@ pub struct Offer {
     /// location below. Sent only with [`Abilities::COLOUR`]; otherwise 0, and the format's own default
     /// applies.
     pub colour: [u8; 4],
+    /// The group and the port of the first unit, by multicast only: unit n is sent from its port of `ports` to the
+    /// port that is greater by n.
+    pub group: Option<SocketAddr>,
 }
 
 impl Offer {
@@ -92,6 +97,7 @@ impl Offer {
         if is_rtp == (self.clock_rate == 0) {
             return Err(OfferError::ClockRate(self.clock_rate));
         }
+        self.check_group()?;
         let ports = if is_tcp { 0 } else { self.unit_count() };
         check_addresses(ports, &self.ports, self.rtp_units(), &self.ssrcs)
     }
@@ -128,10 +134,30 @@ impl Offer {
             Err(OfferError::Fixed("synchronisation source of a unit"))
         } else if self.clock_rate != before.clock_rate {
             Err(OfferError::Fixed("clock rate"))
+        } else if self.group != before.group {
+            Err(OfferError::Fixed("group"))
         } else if self.first_frame < before.first_frame {
             Err(OfferError::Fixed("frames before those of the last offer"))
         } else {
             Ok(())
+        }
+    }
+
+    /// Checks that there is a group by multicast, and otherwise none, with a port for each unit.
+    fn check_group(&self) -> Result<(), OfferError> {
+        let is_sent_to_group = self.transport == Transport::Multicast;
+        let last = self.unit_count() - 1;
+        let is_valid = |group: SocketAddr| {
+            group.ip().is_multicast()
+                && group.port() > 0
+                && usize::from(group.port()) + last <= 65_535
+        };
+        match self.group {
+            None if is_sent_to_group => Err(OfferError::Group(None)),
+            Some(group) if !is_sent_to_group || !is_valid(group) => {
+                Err(OfferError::Group(Some(group)))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Parsing of messages.
 
+use std::net::{Ipv6Addr, SocketAddr};
+
 use super::error::MessageError;
 use super::message::{
     ACCEPT, CHANGE, Change, FRAME, FrameNotice, Message, NACK, Nack, OFFER, PING, PONG, Ping, Pong,
@@ -100,9 +102,16 @@ impl Reader<'_> {
         let first_frame = self.u64("the first frame")?;
         let units = self.take("the units")?;
         let (ports, ssrcs) = self.addresses()?;
-        let abilities = Abilities(self.optional().map_or(0, u8::from_be_bytes));
+        let is_sent_to_group = transport == Transport::Multicast;
+        let abilities = if is_sent_to_group {
+            self.u8("the abilities")?
+        } else {
+            self.optional().map_or(0, u8::from_be_bytes)
+        };
+        let abilities = Abilities(abilities);
         let has_colour = abilities.contains(Abilities::COLOUR);
         let colour = if has_colour { self.take("the colour")? } else { [0; 4] };
+        let group = if is_sent_to_group { Some(self.group()?) } else { None };
         Ok(Offer {
             token,
             epoch,
@@ -117,6 +126,7 @@ impl Reader<'_> {
             clock_rate,
             abilities,
             colour,
+            group,
         })
     }
 
@@ -190,6 +200,12 @@ impl Reader<'_> {
         let (octets, rest) = self.0.split_first_chunk().filter(|(octets, _)| **octets != [0; N])?;
         self.0 = rest;
         Some(*octets)
+    }
+
+    /// Reads an address, of which an IPv4 one is written as an IPv6 one (RFC 4291 section 2.5.5.2), and a port.
+    fn group(&mut self) -> Result<SocketAddr, MessageError> {
+        let address = Ipv6Addr::from(self.take::<16>("the group")?);
+        Ok(SocketAddr::new(address.to_canonical(), self.u16("the port of the group")?))
     }
 
     fn addresses(&mut self) -> Result<(Vec<u16>, Vec<u32>), MessageError> {

@@ -30,6 +30,9 @@ pub enum Transport {
     Tcp,
     /// 3: RTP packets over UDP.
     Rtp,
+    /// 4: datagrams as by [`Udp`](Self::Udp), sent once to a multicast group for all its clients. Only a client
+    /// that requests it is offered it.
+    Multicast,
 }
 
 impl Transport {
@@ -39,7 +42,13 @@ impl Transport {
             Self::Udp => 1,
             Self::Tcp => 2,
             Self::Rtp => 3,
+            Self::Multicast => 4,
         }
+    }
+
+    /// Returns whether packets are datagrams with unit headers.
+    pub fn has_datagrams(self) -> bool {
+        matches!(self, Self::Udp | Self::Multicast)
     }
 
     /// Returns the transport with this number, if there is one.
@@ -48,6 +57,7 @@ impl Transport {
             1 => Some(Self::Udp),
             2 => Some(Self::Tcp),
             3 => Some(Self::Rtp),
+            4 => Some(Self::Multicast),
             _ => None,
         }
     }
@@ -59,26 +69,34 @@ impl fmt::Display for Transport {
             Self::Udp => "UDP",
             Self::Tcp => "TCP",
             Self::Rtp => "RTP",
+            Self::Multicast => "multicast",
         })
     }
 }
 
-/// Transports of a client: bit n stands for transport n, 1 to 3; bit 0 has no meaning and is kept.
+/// Transports of a client: bit n stands for transport n, 1 to 3, and bit 0 for transport 4.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TransportSet(pub u8);
 
 impl TransportSet {
-    /// All three transports.
+    /// All transports but multicast, which a client lists only if it requests it.
     pub const ALL: Self = Self(0b1110);
 
     /// Returns the set with `transport` added.
     pub fn with(self, transport: Transport) -> Self {
-        Self(self.0 | 1 << transport.number())
+        Self(self.0 | Self::bit(transport))
     }
 
     /// Returns whether `transport` is in it.
     pub fn contains(self, transport: Transport) -> bool {
-        self.0 >> transport.number() & 1 == 1
+        self.0 & Self::bit(transport) != 0
+    }
+
+    fn bit(transport: Transport) -> u8 {
+        match transport {
+            Transport::Multicast => 1,
+            other => 1 << other.number(),
+        }
     }
 }
 
@@ -168,9 +186,11 @@ mod tests {
         assert!(!FormatSet(u64::MAX).contains(255));
         let transports = TransportSet::default().with(Transport::Rtp);
         assert!(transports.contains(Transport::Rtp) && !transports.contains(Transport::Udp));
-        for number in 1..=3 {
+        assert_eq!(TransportSet::default().with(Transport::Multicast), TransportSet(1));
+        assert!(!TransportSet(0b1110).contains(Transport::Multicast));
+        for number in 1..=4 {
             assert_eq!(Transport::from_number(number).unwrap().number(), number);
         }
-        assert_eq!((Transport::from_number(0), Transport::from_number(4)), (None, None));
+        assert_eq!((Transport::from_number(0), Transport::from_number(5)), (None, None));
     }
 }

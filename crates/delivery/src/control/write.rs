@@ -1,12 +1,14 @@
 //! Serialisation of messages.
 
+use std::net::{IpAddr, SocketAddr};
+
 use super::message::{
     ACCEPT, CHANGE, FRAME, Message, NACK, NACK_RUNS_MAX, OFFER, PING, PONG, REFUSE, REPORT, SEALED,
     START, STATISTICS, STOP,
 };
 use super::offer::{Accept, Offer};
 use super::reason::{Reason, printable};
-use super::transport::Abilities;
+use super::transport::{Abilities, Transport};
 use super::{HEADER_LEN, UNITS_MAX};
 
 impl Message {
@@ -114,10 +116,23 @@ fn write_offer(offer: &Offer, octets: &mut Vec<u8>) {
     octets.extend(offer.units);
     write_addresses(&offer.ports, &offer.ssrcs, octets);
     // An older client, which has no abilities, does not know the field.
-    octets.extend(Some(offer.abilities.0).filter(|abilities| *abilities > 0));
+    let group = offer.group.filter(|_| offer.transport == Transport::Multicast);
+    octets.extend(Some(offer.abilities.0).filter(|it| *it > 0 || group.is_some()));
     if offer.abilities.contains(Abilities::COLOUR) {
         octets.extend(offer.colour);
     }
+    if let Some(group) = group {
+        write_group(group, octets);
+    }
+}
+
+fn write_group(group: SocketAddr, octets: &mut Vec<u8>) {
+    let address = match group.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    octets.extend(address.octets());
+    octets.extend(group.port().to_be_bytes());
 }
 
 fn write_accept(accept: &Accept, octets: &mut Vec<u8>) {

@@ -38,6 +38,7 @@ pub fn offer() -> Offer {
         clock_rate: 0,
         abilities: Abilities::default(),
         colour: [0; 4],
+        group: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Messages and openings: written and parsed again, cut, and corrupted.
 
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use proptest::prelude::*;
@@ -13,7 +14,12 @@ fn rate() -> impl Strategy<Value = FrameRate> {
 }
 
 fn transport() -> impl Strategy<Value = Transport> {
-    prop_oneof![Just(Transport::Udp), Just(Transport::Tcp), Just(Transport::Rtp)]
+    prop_oneof![
+        Just(Transport::Udp),
+        Just(Transport::Tcp),
+        Just(Transport::Rtp),
+        Just(Transport::Multicast)
+    ]
 }
 
 fn addresses() -> impl Strategy<Value = (Vec<u16>, Vec<u32>)> {
@@ -24,10 +30,16 @@ fn addresses() -> impl Strategy<Value = (Vec<u16>, Vec<u32>)> {
 fn any_offer() -> impl Strategy<Value = Offer> {
     let mode = (any::<[u32; 4]>(), any::<u8>());
     let rest = (any::<u16>(), any::<[u8; 3]>(), any::<[u32; 3]>(), any::<u64>());
-    let rest = (rest, (any::<u8>(), any::<[u8; 4]>()));
+    let address = prop_oneof![
+        any::<[u8; 4]>().prop_map(IpAddr::from),
+        any::<[u8; 16]>().prop_map(IpAddr::from)
+    ];
+    let group = (address, any::<u16>());
+    let group = group.prop_map(|(address, port)| SocketAddr::new(address.to_canonical(), port));
+    let rest = (rest, (any::<u8>(), any::<[u8; 4]>(), group));
     (any::<[u8; 16]>(), mode, transport(), rest, addresses()).prop_map(
         |(token, ([width, height, numerator, denominator], format), transport, rest, addresses)| {
-            let (rest, (abilities, colour)) = rest;
+            let (rest, (abilities, colour, group)) = rest;
             let abilities = Abilities(abilities);
             let has_colour = abilities.contains(Abilities::COLOUR);
             let (epoch, units, [stripe_rows, payload, clock_rate], first_frame) = rest;
@@ -49,6 +61,7 @@ fn any_offer() -> impl Strategy<Value = Offer> {
                 clock_rate,
                 abilities,
                 colour: if has_colour { colour } else { [0; 4] },
+                group: (transport == Transport::Multicast).then_some(group),
             }
         },
     )
@@ -387,4 +400,32 @@ fn colours_are_sent_with_their_ability_alone_and_never_cut() {
         let error = Message::parse(&cut).unwrap_err();
         assert_eq!(error, MessageError::Truncated { field: "the colour" });
     }
+}
+
+#[test]
+fn a_group_has_an_address_and_a_port_for_each_unit_by_multicast_alone() {
+    let to = |group: &str| Offer {
+        transport: Transport::Multicast,
+        group: Some(group.parse().unwrap()),
+        ..offer()
+    };
+    for group in ["239.1.2.3:65533", "[ff12::7]:5000"] {
+        let offer = to(group);
+        assert_eq!(offer.check(), Ok(()));
+        let mut octets = Vec::new();
+        Message::Offer(Box::new(offer.clone())).write(&mut octets);
+        assert_eq!(
+            Message::parse(&octets),
+            Ok(Some((Message::Offer(Box::new(offer)), octets.len())))
+        );
+    }
+    for group in ["239.1.2.3:65534", "239.1.2.3:0", "10.1.2.3:5000", "[fe80::1]:5000"] {
+        assert_eq!(to(group).check(), Err(OfferError::Group(Some(group.parse().unwrap()))));
+    }
+    let none = Offer { transport: Transport::Multicast, ..offer() };
+    assert_eq!(none.check(), Err(OfferError::Group(None)));
+    let of_udp = Offer { group: Some("239.1.2.3:5000".parse().unwrap()), ..offer() };
+    assert!(matches!(of_udp.check(), Err(OfferError::Group(Some(_)))));
+    let moved = Offer { epoch: 1, ..to("239.1.2.4:5000") };
+    assert_eq!(moved.check_change(&to("239.1.2.3:5000")), Err(OfferError::Fixed("group")));
 }

@@ -27,6 +27,9 @@ pub enum TextureError {
     /// A stream of RTP could not be opened, or the pacing is out of range.
     #[error(transparent)]
     Stream(#[from] crate::error::Error),
+    /// The address is not that of a multicast group, with a port for each of 64 units.
+    #[error("{0} is not a multicast group with a port from 1 to 65472, such as 239.255.0.1:7100")]
+    Group(std::net::SocketAddr),
     /// The operating system could not start a thread.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),

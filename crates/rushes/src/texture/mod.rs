@@ -61,7 +61,9 @@ pub use rushes_texture::{
     Matrix, Primaries, Quality, Rate, Siting, Tiling, Transfer, UnknownQuality, did_you_mean, file,
     metric, nearest, source,
 };
-pub use server::{Adaptation, Fec, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing};
+pub use server::{
+    Adaptation, Fec, MulticastGroup, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing,
+};
 pub use shape::TextureShape;
 pub use sink::{FrameMemory, MemorySink, Region, TextureFrame, TextureSink, plain_memory};
 

@@ -196,8 +196,7 @@ impl Control {
         if self.links.is_none() {
             let unsupported = |error: TextureError| (Reason::Unsupported, error.to_string());
             let security = self.sealing.media(&self.wire.channel).map_err(unsupported)?;
-            let server = self.wire.socket.peer_address();
-            let links = Links::open(&self.inner, offer, server, security);
+            let links = Links::open(&self.inner, offer, &self.wire.socket, security);
             self.links = Some(links.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         }
         if let Some(links) = &self.links {

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{Offer, Opening, Transport, UnitOpening};
 use rushes_delivery::{CREDIT_BYTES, Creditor, Plan};
-use rushes_net::{SendQueue, TcpSocket, UdpSocket, Waker};
+use rushes_net::{MulticastOptions, SendQueue, SocketOptions, TcpSocket, UdpSocket, Waker};
 use rushes_proto::Ssrc;
 
 use super::super::error::TextureError;
+use super::super::server::{interface_of, unit_address};
 use super::super::{OnPanic, rtp};
 use super::{Inner, units};
 use crate::security::Security;
@@ -24,6 +25,8 @@ const UNREAD_MIN: usize = 32 << 10;
 /// The sockets of a session.
 pub(super) struct Links {
     inner: Arc<Inner>,
+    /// This end of the control connection.
+    local: SocketAddr,
     units: Vec<Unit>,
     /// The security of the units' streams (RTP only).
     security: Option<Security>,
@@ -52,24 +55,27 @@ impl Links {
     pub(super) fn open(
         inner: &Arc<Inner>,
         offer: &Offer,
-        server: SocketAddr,
+        control: &TcpSocket,
         security: Option<Security>,
     ) -> Result<Self, TextureError> {
+        let (server, local) = (control.peer_address(), control.local_address());
         let mut links = Self {
             inner: inner.clone(),
+            local,
             units: Vec::new(),
             security,
             addresses: Default::default(),
         };
         let session = match offer.transport {
             Transport::Rtp => Some(inner.open_session(server)?),
-            Transport::Udp | Transport::Tcp => None,
+            Transport::Udp | Transport::Tcp | Transport::Multicast => None,
         };
         let deadline = Instant::now() + inner.connect_timeout();
         for unit in 0..offer.unit_count() {
             let opened = match (offer.transport, &session) {
                 (Transport::Rtp, Some(session)) => links.open_rtp(offer, unit, session),
                 (Transport::Tcp, _) => links.open_tcp(offer, unit, (server, deadline)),
+                (Transport::Multicast, _) => links.open_group(offer, unit, server),
                 _ => links.open_udp(offer, unit, server),
             };
             match opened {
@@ -103,12 +109,7 @@ impl Links {
         socket.connect(to)?;
         let socket = Arc::new(socket);
         let creditor = Creditor::new(socket.buffers().receive.actual);
-        let (waker, own, inner) = (Arc::new(Waker::new()?), socket.clone(), self.inner.clone());
-        let woken = waker.clone();
-        self.inner.shared.reading.add(Instant::now(), waker.clone());
-        let thread = spawn(&self.inner, unit, move || {
-            units::receive_datagrams((&inner.shared, unit), &own, (to, creditor), &woken);
-        })?;
+        let (waker, thread) = self.read_datagrams(unit, socket.clone(), (to, Some(creditor)))?;
         let queue = socket.send_queue();
         let mut octets = opening(offer, unit);
         let lengths = [octets.len() as u16, CREDIT_BYTES as u16];
@@ -116,6 +117,53 @@ impl Links {
         let opening_sender = OpeningSender { socket, to, queue, octets, lengths };
         let opening_sender = Some(opening_sender);
         Ok(Unit { waker, opening_sender, connection: None, thread: Some(thread) })
+    }
+
+    /// Joins the group through the interface of the control connection, for a unit that the server sends from this
+    /// port.
+    fn open_group(
+        &self,
+        offer: &Offer,
+        unit: usize,
+        server: SocketAddr,
+    ) -> Result<Unit, TextureError> {
+        // An offer without a group has been refused.
+        let group = unit_address(offer.group.unwrap_or(server), unit);
+        let mut from = server;
+        from.set_ip(from.ip().to_canonical());
+        from.set_port(offer.ports.get(unit).copied().unwrap_or_default());
+        let multicast = MulticastOptions {
+            sources: vec![from.ip()],
+            interface: interface_of(self.local),
+            ..MulticastOptions::new(group.ip())
+        };
+        let options =
+            SocketOptions { multicast: Some(multicast), ..self.inner.options.udp.clone() };
+        // At the group's address, Linux gives a socket nothing that was sent to others.
+        let local = match group.ip() {
+            IpAddr::V4(_) if cfg!(target_os = "linux") => group.ip(),
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let socket = UdpSocket::bind(SocketAddr::new(local, group.port()), &options)?;
+        let (waker, thread) = self.read_datagrams(unit, Arc::new(socket), (from, None))?;
+        Ok(Unit { waker, opening_sender: None, connection: None, thread: Some(thread) })
+    }
+
+    /// Starts the thread of a unit that receives datagrams from this address.
+    fn read_datagrams(
+        &self,
+        unit: usize,
+        socket: Arc<UdpSocket>,
+        (from, creditor): (SocketAddr, Option<Creditor>),
+    ) -> Result<(Arc<Waker>, JoinHandle<()>), TextureError> {
+        let (waker, inner) = (Arc::new(Waker::new()?), self.inner.clone());
+        let woken = waker.clone();
+        self.inner.shared.reading.add(Instant::now(), waker.clone());
+        let thread = spawn(&self.inner, unit, move || {
+            units::receive_datagrams((&inner.shared, unit), &socket, (from, creditor), &woken);
+        })?;
+        Ok((waker, thread))
     }
 
     fn open_tcp(

@@ -317,8 +317,8 @@ impl Inner {
         let options = AssemblyOptions {
             slots: self.slots(&shape, recovery.then_some(rate)),
             reliable: offer.transport == Transport::Tcp,
-            recovery: recovery && offer.transport == Transport::Udp,
-            fec: offer.abilities.contains(Abilities::FEC) && offer.transport == Transport::Udp,
+            recovery: recovery && offer.transport.has_datagrams(),
+            fec: offer.abilities.contains(Abilities::FEC) && offer.transport.has_datagrams(),
             packing: offer.abilities.contains(Abilities::PACKING),
             first_frame: offer.first_frame,
             deadline_min: deadline_min(self.options.deadline_min, rate),

@@ -99,7 +99,14 @@ impl ClientOptions {
         let add = |set: FormatSet, format: &Format| set.with(format.number());
         let wished = self.format.iter();
         let rtp_alone = TransportSet::default().with(Transport::Rtp);
-        let transports = if self.security.is_some() { rtp_alone } else { TransportSet::ALL };
+        let is_of_group = self.transport == Some(Transport::Multicast);
+        let transports = match self.security {
+            Some(_) => rtp_alone,
+            None if is_of_group => TransportSet::ALL.with(Transport::Multicast),
+            None => TransportSet::ALL,
+        };
+        // Other clients of a group request packets, too.
+        let recovery = self.recovery || is_of_group;
         Wishes {
             formats: self.formats.iter().chain(wished).fold(FormatSet::default(), add),
             transports,
@@ -108,7 +115,7 @@ impl ClientOptions {
             units: self.units,
             payload: self.payload,
             rate: self.rate,
-            abilities: [(self.recovery, Abilities::RECOVERY), (self.packing, Abilities::PACKING)]
+            abilities: [(recovery, Abilities::RECOVERY), (self.packing, Abilities::PACKING)]
                 .into_iter()
                 .filter(|(is_used, _)| *is_used)
                 .fold(Abilities::FEC.with(Abilities::COLOUR), |abilities, (_, ability)| {

@@ -101,11 +101,11 @@ impl Shared {
     }
 }
 
-/// Receives datagrams until the client stops, and sends credits to the server's unit.
+/// Receives datagrams from an address until the client stops, and sends credits there, if there is a creditor.
 pub(super) fn receive_datagrams(
     (shared, unit): (&Shared, usize),
     socket: &UdpSocket,
-    (to, mut creditor): (SocketAddr, Creditor),
+    (server, mut creditor): (SocketAddr, Option<Creditor>),
     waker: &Waker,
 ) {
     let mut arena = socket.arena();
@@ -126,6 +126,10 @@ pub(super) fn receive_datagrams(
         let Some(frames) = shared.frames() else { continue };
         let is_drained = datagrams.is_drained();
         let (mut octets, mut latest) = (0, None::<UnitHeader>);
+        // Any host can send to a group; only the server's packets are read.
+        let is_of_server =
+            |from: &SocketAddr| (from.ip(), from.port()) == (server.ip(), server.port());
+        let datagrams = datagrams.filter(|it| creditor.is_some() || is_of_server(it.from));
         let packets = datagrams.map(|datagram| {
             octets += datagram.data.len();
             let header = datagram.data.first_chunk().map(|it| UnitHeader::parse(*it));
@@ -135,10 +139,11 @@ pub(super) fn receive_datagrams(
         });
         frames.take(Some(unit), packets, (Some(&mut reception), &stopped));
         shared.octets.fetch_add(octets as u64, Ordering::Relaxed);
-        if let Some(credit) = latest.and_then(|latest| creditor.note(latest, octets)) {
+        let credit = latest.zip(creditor.as_mut());
+        if let Some(credit) = credit.and_then(|(latest, creditor)| creditor.note(latest, octets)) {
             let lengths = [CREDIT_BYTES as u16];
             // A lost credit is followed by others.
-            let _ = socket.send(&mut queue, &credit.write(), &lengths, to, Instant::now());
+            let _ = socket.send(&mut queue, &credit.write(), &lengths, server, Instant::now());
         }
         // Packets that wait in the socket are read before their frame ends.
         if due.is_some_and(|due| due <= began) {

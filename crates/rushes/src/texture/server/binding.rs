@@ -58,6 +58,8 @@ struct Unit {
 enum UnitTransport {
     /// From this socket, to the address of the client's first datagram.
     Datagrams(Arc<UdpSocket>),
+    /// From this socket, to a group.
+    Group(Arc<UdpSocket>, SocketAddr),
     /// On a connection that the client makes.
     Connection,
     /// By a stream with this SSRC, which opens on this socket with this port.
@@ -72,6 +74,7 @@ struct Streams {
     udp: SocketOptions,
 }
 
+#[derive(Default)]
 struct State {
     /// The connection of each bound unit, until its thread takes it.
     connections: Vec<Option<Arc<TcpSocket>>>,
@@ -91,7 +94,7 @@ impl Binding {
         control: &TcpSocket,
     ) -> Result<Arc<Self>, Refusal> {
         let count = choice.encoding.shape().tiling().tiles().len();
-        let units = (0..count).map(|_| Unit::new(choice.transport, options, control));
+        let units = (0..count).map(|unit| Unit::new((choice.transport, unit), options, control));
         let units: Result<Vec<_>, _> = units.collect();
         let units = units.map_err(|error| match error {
             Error::Net(NetError::Create(source)) => {
@@ -101,25 +104,21 @@ impl Binding {
         })?;
         let streams = match choice.transport {
             Transport::Rtp => Some(Streams::new(choice, (options, security), control)?),
-            Transport::Udp | Transport::Tcp => None,
+            Transport::Udp | Transport::Tcp | Transport::Multicast => None,
         };
         let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
         let waker = Arc::new(waker);
         let pace = SessionPace::new(options.paced(choice.transport), choice.rate);
         let pace = Arc::new(pace.map_err(|error| (Reason::Unsupported, error.to_string()))?);
         let is_reliable = choice.transport == Transport::Tcp;
-        let is_recovered = choice.abilities.contains(Abilities::RECOVERY);
+        let is_recovered = match choice.transport {
+            // Other clients of the group may request packets.
+            Transport::Multicast => options.recovery,
+            _ => choice.abilities.contains(Abilities::RECOVERY),
+        };
         let is_packed = choice.abilities.contains(Abilities::PACKING);
         let work = Work::new(count, waker.clone(), is_reliable);
-        let state = State {
-            connections: vec![None; count],
-            bound: 0,
-            newly_bound: Vec::new(),
-            accept: None,
-            report: Report::default(),
-            is_closed: false,
-            is_evicted: false,
-        };
+        let state = State { connections: vec![None; count], ..State::default() };
         Ok(Arc::new(Self {
             token,
             work: Arc::new(work.recovered(is_recovered).packed(is_packed)),
@@ -135,6 +134,30 @@ impl Binding {
         }))
     }
 
+    /// Creates the state of a client that receives what `sender` sends to a group: it has no units of its own.
+    pub(super) fn following(
+        token: Token,
+        sender: &Self,
+        control: &TcpSocket,
+    ) -> Result<Arc<Self>, Refusal> {
+        let waker = Waker::new().map_err(|error| (Reason::Busy, error.to_string()))?;
+        let waker = Arc::new(waker);
+        let work = Work::new(0, waker.clone(), false).following(sender.work.clone());
+        Ok(Arc::new(Self {
+            token,
+            work: Arc::new(work),
+            waker,
+            peer: control.peer_address().ip().to_canonical(),
+            pace: sender.pace.clone(),
+            in_flight: sender.in_flight,
+            has_fec: sender.has_fec,
+            streams: None,
+            units: Vec::new(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }))
+    }
+
     pub(super) fn units(&self) -> usize {
         self.units.len()
     }
@@ -142,7 +165,9 @@ impl Binding {
     /// Returns the local port of each unit; none over TCP.
     pub(super) fn ports(&self) -> Vec<u16> {
         let port = |unit: &Unit| match &unit.transport {
-            UnitTransport::Datagrams(socket) => Some(socket.local_address().port()),
+            UnitTransport::Datagrams(socket) | UnitTransport::Group(socket, _) => {
+                Some(socket.local_address().port())
+            }
             UnitTransport::Stream { port, .. } => Some(*port),
             UnitTransport::Connection => None,
         };
@@ -153,7 +178,9 @@ impl Binding {
     pub(super) fn ssrcs(&self) -> Vec<u32> {
         let ssrc = |unit: &Unit| match &unit.transport {
             UnitTransport::Stream { ssrc, .. } => Some(ssrc.0),
-            UnitTransport::Datagrams(_) | UnitTransport::Connection => None,
+            UnitTransport::Datagrams(_) | UnitTransport::Group(..) | UnitTransport::Connection => {
+                None
+            }
         };
         self.units.iter().filter_map(ssrc).collect()
     }
@@ -172,6 +199,12 @@ impl Binding {
     pub(super) fn accept(&self, accept: Accept) {
         lock(&self.state).accept = Some(accept);
         self.changed.notify_all();
+    }
+
+    /// Notes that a client has joined the group, and receives the first `count` units there.
+    pub(super) fn note_joined(&self, count: usize) {
+        lock(&self.state).newly_bound = (0..count).map(|unit| unit as u8).collect();
+        self.waker.wake();
     }
 
     pub(super) fn note_report(&self, report: Report) {
@@ -274,6 +307,10 @@ impl Binding {
                 let peer = self.wait_for_datagram(unit, socket, &own.waker)?;
                 let waker = own.waker.clone();
                 let link = UdpLink::new(socket.clone(), peer, pace, self.in_flight, waker);
+                Some(Box::new(link.with_fec(self.has_fec)))
+            }
+            UnitTransport::Group(socket, to) => {
+                let link = UdpLink::to_group(socket.clone(), *to, pace, own.waker.clone());
                 Some(Box::new(link.with_fec(self.has_fec)))
             }
             UnitTransport::Stream { ssrc, socket, .. } => {
@@ -393,7 +430,7 @@ impl Streams {
 
 impl Unit {
     fn new(
-        transport: Transport,
+        (transport, unit): (Transport, usize),
         options: &ServerOptions,
         control: &TcpSocket,
     ) -> Result<Self, Error> {
@@ -404,6 +441,11 @@ impl Unit {
             Transport::Udp => {
                 let socket = UdpSocket::bind(local, &options.udp)?;
                 UnitTransport::Datagrams(Arc::new(socket))
+            }
+            Transport::Multicast => {
+                let group = options.multicast.as_ref().ok_or(Error::NoDestination)?;
+                let socket = UdpSocket::bind(local, &group.socket_options(&options.udp, control))?;
+                UnitTransport::Group(Arc::new(socket), group.unit(unit))
             }
             Transport::Tcp => UnitTransport::Connection,
             Transport::Rtp => {

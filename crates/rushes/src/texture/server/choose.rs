@@ -1,5 +1,7 @@
 //! Chooses an offer by the client's requests and the server's options.
 
+use std::sync::Arc;
+
 use rushes_delivery::control::{Abilities, FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
 use rushes_texture::{Colour, Encoder, Format, Layout, Quality};
@@ -9,6 +11,7 @@ use super::super::shape::TextureShape;
 use super::binding::Binding;
 use super::encoding::Encoding;
 use super::fec::Fec;
+use super::group::NO_GROUP;
 use super::options::{ServerOptions, default_payload};
 
 /// Maximum octets of a packet after its header in a datagram.
@@ -16,7 +19,7 @@ const UDP_PAYLOAD_MAX: usize = 65_507 - HEADER_BYTES;
 
 /// The encoding, transport and rate of an offer.
 pub(super) struct Choice {
-    pub(super) encoding: Encoding,
+    pub(super) encoding: Arc<Encoding>,
     pub(super) transport: Transport,
     pub(super) rate: FrameRate,
     pub(super) abilities: Abilities,
@@ -34,8 +37,7 @@ pub(super) fn choose(
     format: Option<Format>,
 ) -> Result<Choice, Refusal> {
     let format = choose_format(wishes, source.format(), format)?;
-    let preferred = if options.security.is_some() { Transport::Rtp } else { options.transport };
-    let transport = wishes.transport.unwrap_or(preferred);
+    let transport = transport_of(wishes, options);
     if options.security.is_some() && transport != Transport::Rtp {
         let text = "the server sends nothing unencrypted: use RTP, secured as on the server";
         return Err((Reason::Key, text.into()));
@@ -43,12 +45,15 @@ pub(super) fn choose(
     if !wishes.transports.contains(transport) {
         return Err((Reason::Transport, format!("the server sends by {transport} only")));
     }
+    if transport == Transport::Multicast {
+        check_group(wishes, options)?;
+    }
     let units = if wishes.units == 0 { options.units } else { usize::from(wishes.units) };
     let units = units.min(units_left);
     let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
     let payload = if wished == 0 { default_payload(transport) } else { wished };
     let payload_max = match transport {
-        Transport::Udp => UDP_PAYLOAD_MAX,
+        Transport::Udp | Transport::Multicast => UDP_PAYLOAD_MAX,
         Transport::Tcp => PAYLOAD_MAX,
         Transport::Rtp => rtp::PAYLOAD_MAX,
     };
@@ -62,17 +67,20 @@ pub(super) fn choose(
         |is_packed| encode(source, (format, has_colour), quality, (units, payload), is_packed);
     let mut encoding = encoded(false)?;
     let is_recovered = options.recovery
-        && transport == Transport::Udp
+        && transport.has_datagrams()
         && wishes.abilities.contains(Abilities::RECOVERY);
     // A packet with an odd number of octets has repair packets that are longer by one.
     let has_fec = options.fec != Fec::Off
-        && transport == Transport::Udp
+        && transport.has_datagrams()
+        // The losses of one client say nothing of those of others.
+        && (transport == Transport::Udp || matches!(options.fec, Fec::Percent(_)))
         && wishes.abilities.contains(Abilities::FEC)
         && encoding.shape().plan().can_repair()
         && payload.next_multiple_of(2) <= UDP_PAYLOAD_MAX;
     let mut abilities = Abilities::default();
     // Repair packets are those of stripes as they are.
     let is_packed = options.packing
+        && transport != Transport::Multicast
         && !has_fec
         && wishes.abilities.contains(Abilities::PACKING)
         && encoding.shape().plan().can_pack();
@@ -88,7 +96,31 @@ pub(super) fn choose(
     for (is_used, ability) in used {
         abilities = if is_used { abilities.with(ability) } else { abilities };
     }
+    let encoding = Arc::new(encoding);
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate), abilities })
+}
+
+/// Returns the transport that a client requested, or that of the options.
+pub(super) fn transport_of(wishes: &Wishes, options: &ServerOptions) -> Transport {
+    let preferred = if options.security.is_some() { Transport::Rtp } else { options.transport };
+    wishes.transport.unwrap_or(preferred)
+}
+
+/// Checks that a client can get what all clients of the group get.
+fn check_group(wishes: &Wishes, options: &ServerOptions) -> Result<(), Refusal> {
+    if options.multicast.is_none() {
+        return Err((Reason::Transport, NO_GROUP.to_owned()));
+    }
+    // A client without these abilities misreads the group's repair packets and colours.
+    let needed = Abilities::FEC.with(Abilities::COLOUR);
+    if !wishes.abilities.contains(needed) {
+        return Err((Reason::Transport, "an older client cannot join the group".to_owned()));
+    }
+    if wishes.units > 0 || wishes.payload > 0 || wishes.rate.is_some() {
+        let text = "clients of a group share its units, packets and rate: request none of them";
+        return Err((Reason::Unsupported, text.to_owned()));
+    }
+    Ok(())
 }
 
 /// Creates the encoding of the source's pictures to frames of a format, whose stripes may be packed
@@ -162,6 +194,7 @@ pub(super) fn offer(choice: &Choice, binding: &Binding) -> Offer {
         clock_rate: if choice.transport == Transport::Rtp { rtp::CLOCK_RATE.hertz() } else { 0 },
         abilities: choice.abilities,
         colour: colour(shape, choice.abilities),
+        group: None,
     }
 }
 

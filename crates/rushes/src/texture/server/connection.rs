@@ -112,7 +112,7 @@ impl Connection<'_> {
                     }
                 }
             }
-            (ServerEvent::Accepted(accept), Some(session)) => session.binding.accept(accept),
+            (ServerEvent::Accepted(accept), Some(session)) => session.accept(machine, accept),
             (ServerEvent::Streaming { .. }, Some(session)) => session.stream(self.inner),
             (ServerEvent::ChangeWanted(change), Some(session)) => session.request(change),
             (ServerEvent::Report(report), Some(session)) => {

@@ -6,6 +6,7 @@ mod connection;
 mod encoding;
 mod fec;
 mod feed;
+mod group;
 mod host;
 mod job;
 mod ladder;
@@ -22,6 +23,8 @@ mod work;
 
 pub use fec::Fec;
 pub use feed::Timing;
+pub use group::MulticastGroup;
+pub(super) use group::{interface_of, unit_address};
 pub use ladder::Adaptation;
 pub use options::ServerOptions;
 pub use statistics::{SentFrame, ServerCounts};
@@ -41,6 +44,7 @@ use rushes_texture::{Encoder, Format, Layout, Source};
 use self::binding::Binding;
 use self::choose::Refusal;
 use self::feed::Feed;
+use self::group::Group;
 use self::pace::SessionPace;
 use self::pending::PendingConnections;
 use self::places::{Full, Places};
@@ -60,7 +64,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Sends a source's frames to every client that connects.
 ///
 /// One thread accepts connections, one takes pictures from the source, and each client has one for
-/// the control connection and one for each unit. Dropping the server ends them all and notifies the
+/// the control connection and one for each unit, of which a multicast group has one set for all its clients. Dropping the server ends them all and notifies the
 /// clients.
 ///
 /// ```
@@ -92,6 +96,8 @@ struct Inner {
     feed: Feed,
     tally: Tally,
     sessions: Mutex<Places<Binding>>,
+    /// What is sent to the group, while a client has joined it.
+    group: Mutex<Option<Arc<Group>>>,
     /// Locked while a session begins, so that sessions begin one at a time.
     beginning: Mutex<()>,
     connections: AtomicUsize,
@@ -120,7 +126,8 @@ impl TextureServer {
     ///
     /// [`TextureError::Net`] if the server cannot listen on the address, [`TextureError::Codec`] if
     /// the source's pictures cannot be encoded to the format of the options,
-    /// [`TextureError::Stream`] if the pacing or the ratio of repair packets is out of range, and [`TextureError::Thread`] if the
+    /// [`TextureError::Stream`] if the pacing or the ratio of repair packets is out of range,
+    /// [`TextureError::Group`] if the address is no multicast group, and [`TextureError::Thread`] if the
     /// operating system could not start a thread.
     pub fn serve(
         local: SocketAddr,
@@ -137,6 +144,9 @@ impl TextureServer {
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         SessionPace::new(options.paced(options.transport), rate)?;
         options.fec.check()?;
+        if let Some(group) = options.multicast.as_ref().filter(|it| !group::is_group(it.address)) {
+            return Err(TextureError::Group(group.address));
+        }
         if options.fec != Fec::Off {
             // The tables that all encoders share take long to compute, and no frame should wait for them.
             drop(rushes_delivery::Encoder::new());
@@ -151,6 +161,7 @@ impl TextureServer {
             feed: Feed::default(),
             tally: Tally::default(),
             sessions: Mutex::default(),
+            group: Mutex::default(),
             beginning: Mutex::default(),
             connections: AtomicUsize::new(0),
             pending: PendingConnections::default(),
@@ -203,7 +214,7 @@ impl TextureServer {
 
     /// Encodes to another format from now on, for existing and new clients.
     ///
-    /// A client that does not accept the format keeps its own.
+    /// A client that does not accept the format keeps its own, and so do clients by multicast.
     ///
     /// # Errors
     ///

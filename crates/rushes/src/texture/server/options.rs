@@ -8,6 +8,7 @@ use rushes_texture::{Format, Quality};
 
 use super::fec::Fec;
 use super::feed::Timing;
+use super::group::MulticastGroup;
 use super::ladder::Adaptation;
 use super::places::Limits;
 use crate::pace::{Burst, Pacing};
@@ -49,22 +50,23 @@ pub struct ServerOptions {
     /// A link that the frames fill by up to this share then needs no more queue than a
     /// [burst](Self::burst), and a frame arrives as much later. [`Pacing::Off`] sends a frame as
     /// fast as the client reports that it can receive it, for links whose queue holds a frame.
-    /// [`Timing::FlatOut`] has no intervals: instead of by a share of them, RTP is then paced at
-    /// 10 Gbit/s, and UDP is not paced.
+    /// [`Timing::FlatOut`] has no intervals: instead of by a share of them, RTP and multicast are then paced at
+    /// 10 Gbit/s, and UDP is not paced. To a multicast group, frames without pacing are sent as fast as this
+    /// machine can.
     pub pacing: Pacing,
     /// The largest burst of all units of one client together, unless [`pacing`](Self::pacing) is
     /// off.
     pub burst: Burst,
     /// How the format and the rate follow the losses that a client reports; both by default.
     pub adaptation: Adaptation,
-    /// Whether packets are sent again that a client requests (UDP); on by default.
+    /// Whether packets are sent again that a client requests (UDP and multicast); on by default.
     ///
     /// A client requests packets that did not arrive if an answer can be in time for their frame
     /// ([`ClientOptions::recovery`](crate::texture::ClientOptions::recovery)). It may request a quarter
     /// as many as it is sent, each three times. For that, the server keeps the pictures of the last 0.15 s
     /// until the next one begins, up to eight and 64 MiB of them besides the latest.
     pub recovery: bool,
-    /// The repair packets for clients by UDP that use them; none by default.
+    /// The repair packets for clients by UDP and multicast that use them; none by default.
     ///
     /// They cost bit rate whether packets are lost or not, but no round trip. Each stripe is followed by its own. A
     /// client requests only what they cannot recover.
@@ -81,6 +83,15 @@ pub struct ServerOptions {
     /// rate, because packets may be lost. A stripe of a frame that is still being made, as those of a graphics
     /// processor, cannot be compared, and is sent.
     pub packing: bool,
+    /// The multicast group to which frames are sent once for all clients that request
+    /// [`Transport::Multicast`]; none by default.
+    ///
+    /// All of them get the same frames: in the format that the first one requested, or [`format`](Self::format), at
+    /// the source's rate, with [`units`](Self::units) and [`payload`](Self::payload), without adaptation and packing.
+    /// Requested packets are sent again to the group, of which all clients together may request a quarter as many as
+    /// are sent. [`Fec::ByLoss`] adds no repair packets, [`Fec::Percent`] does. Nothing is encrypted. Each client has a
+    /// control connection, to the same address of the server, and counts as a session.
+    pub multicast: Option<MulticastGroup>,
     /// Maximum sessions; further clients are refused as busy. 8 by default.
     pub clients_max: usize,
     /// Maximum sessions of one host: an IPv4 address, or an IPv6 network of 64 bits. 4 by default.
@@ -122,6 +133,7 @@ impl Default for ServerOptions {
             recovery: true,
             fec: Fec::default(),
             packing: false,
+            multicast: None,
             clients_max: 8,
             clients_per_host_max: 4,
             timing: Timing::Live,
@@ -137,7 +149,7 @@ impl ServerOptions {
     /// Returns the pacing of a client's units.
     pub(super) fn paced(&self, transport: Transport) -> (Pacing, Burst) {
         match (self.timing, self.pacing, transport) {
-            (Timing::FlatOut, Pacing::Share(_), Transport::Rtp) => {
+            (Timing::FlatOut, Pacing::Share(_), Transport::Rtp | Transport::Multicast) => {
                 (Pacing::Rate(RTP_BIT_RATE), RTP_BURST)
             }
             (Timing::FlatOut, Pacing::Share(_), _) => (Pacing::Off, self.burst),
@@ -159,7 +171,7 @@ const RTP_BURST: Burst = Burst { octets: 1 << 20, time: Duration::from_millis(1)
 /// Returns the default octets of a packet.
 pub(super) fn default_payload(transport: Transport) -> usize {
     match transport {
-        Transport::Udp => 1_408,
+        Transport::Udp | Transport::Multicast => 1_408,
         Transport::Tcp => 256 * 1024,
         // 1 500 less IPv6, UDP, RTP, the header of four and the longest tag of SRTP.
         Transport::Rtp => 1_500 - 40 - 8 - 12 - 4 - 16,

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Abilities, Change, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State,
+    Abilities, Accept, Change, FrameNotice, Offer, Reason, Report, Server, ServerStatistics, State,
     Transport, Wishes,
 };
 use rushes_texture::Format;
@@ -17,6 +17,7 @@ use super::choose::Refusal;
 use super::encoding::Encoding;
 use super::fec::{self, SessionFec};
 use super::feed::Timing;
+use super::group::{Group, Member};
 use super::ladder::{Adaptation, Freedom, Ladder, Step};
 use super::options::PAUSE_MAX;
 use super::work::Sent;
@@ -27,6 +28,10 @@ const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Session {
     pub(super) binding: Arc<Binding>,
+    /// The group, by multicast.
+    member: Option<Member>,
+    /// Pictures that the group had dropped when this client joined.
+    dropped_before: u64,
     threads: Vec<thread::JoinHandle<()>>,
     offer: Offer,
     /// What the client lets the server choose.
@@ -67,14 +72,31 @@ impl Session {
         let _turn = lock(&inner.beginning);
         let peer = wire.socket.peer_address().ip();
         let with = (options, inner.units_left());
+        let of_group = lock(&inner.group).as_ref().map(|group| group.format());
+        let is_of_group = choose::transport_of(wishes, options) == Transport::Multicast;
+        let format = if is_of_group { of_group.or(format) } else { format };
         let choice = choose::choose(wishes, &inner.layout, inner.rate, with, format)?;
+        if is_of_group {
+            Group::check_format(of_group, &choice)?;
+        }
         inner.make_room(peer)?;
         let token = super::token()?;
         let security = inner.sealing.media(&wire.channel);
         let security = security.map_err(|error| (Reason::Unsupported, error.to_string()))?;
-        let binding = Binding::new(token, &choice, (options, security), &wire.socket)?;
-        let offer = choose::offer(&choice, &binding);
-        lock(&inner.sessions).take(peer, binding.units(), binding.clone());
+        let (binding, member, offer) = if is_of_group {
+            let member = Member::join(inner, &choice, &wire.socket)?;
+            let binding = member.binding(token, &wire.socket);
+            let binding = binding.inspect_err(|_| member.leave(inner, None))?;
+            let mut offer = choose::offer(&choice, &binding);
+            member.complete(&mut offer);
+            (binding, Some(member), offer)
+        } else {
+            let binding = Binding::new(token, &choice, (options, security), &wire.socket)?;
+            let offer = choose::offer(&choice, &binding);
+            (binding, None, offer)
+        };
+        let units = member.as_ref().map_or_else(|| binding.units(), Member::units);
+        lock(&inner.sessions).take(peer, units, binding.clone());
         let unsupported = |error: &dyn std::fmt::Display| (Reason::Unsupported, error.to_string());
         let mut session = Self {
             threads: Vec::new(),
@@ -88,16 +110,19 @@ impl Session {
             fec: SessionFec::new(options.fec, offer.abilities.contains(Abilities::FEC)),
             is_step: false,
             current: None,
-            next: Some(Arc::new(choice.encoding)),
+            next: Some(choice.encoding),
             is_fed: false,
             handled_changes,
             statistics: ServerStatistics::default(),
             statistics_due: Instant::now(),
             times: Vec::new(),
             offer: offer.clone(),
+            member,
+            dropped_before: 0,
             binding,
         };
-        let begun = session.spawn().map_err(|error| exhausted(&error)).and_then(|()| {
+        let spawned = spawn_units(&session.binding, &mut session.threads);
+        let begun = spawned.map_err(|error| exhausted(&error)).and_then(|()| {
             machine.offer(Instant::now(), offer).map_err(|error| unsupported(&error))
         });
         match begun {
@@ -109,21 +134,14 @@ impl Session {
         }
     }
 
-    /// Starts a thread for each unit, which binds it and then works.
-    fn spawn(&mut self) -> std::io::Result<()> {
-        for unit in 0..self.binding.units() {
-            let binding = self.binding.clone();
-            let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
-            let span = tracing::Span::current();
-            let run = move || {
-                let _entered = span.enter();
-                let guard = OnPanic(|| binding.work.fail("a thread of the server panicked".into()));
-                binding.run(unit);
-                drop(guard);
-            };
-            self.threads.push(thread.spawn(run)?);
+    /// Handles the client's acceptance: a client by multicast has joined the group.
+    pub(super) fn accept(&self, machine: &mut Server, accept: Accept) {
+        self.binding.accept(accept);
+        let Some(member) = &self.member else { return };
+        match member.group.check_joined(self.offer.first_frame) {
+            Ok(()) => self.binding.note_joined(self.offer.unit_count()),
+            Err((reason, text)) => machine.stop(reason, &text),
         }
-        Ok(())
     }
 
     /// Starts the stream: the client accepted and every unit is bound.
@@ -137,7 +155,13 @@ impl Session {
         self.current = Some(encoding);
         lock(&inner.sessions).note_bound(&self.binding);
         if !std::mem::replace(&mut self.is_fed, true) {
-            inner.feed.join(self.binding.work.clone());
+            match &self.member {
+                Some(member) => {
+                    self.dropped_before = member.group.work().dropped();
+                    member.follow(inner, &self.binding.work);
+                }
+                None => inner.feed.join(self.binding.work.clone()),
+            }
         }
     }
 
@@ -151,7 +175,8 @@ impl Session {
             return;
         }
         let options = &inner.options;
-        let is_adapted = options.timing == Timing::Live && self.offer.transport != Transport::Tcp;
+        let can_adapt = !matches!(self.offer.transport, Transport::Tcp | Transport::Multicast);
+        let is_adapted = options.timing == Timing::Live && can_adapt;
         let adaptation = if is_adapted { options.adaptation } else { Adaptation::Off };
         self.ladder = Ladder::new(adaptation, &inner.layout, step, &self.freedom, now);
     }
@@ -229,6 +254,9 @@ impl Session {
             tracing::info!(%format, reason, "a client keeps its format");
             false
         };
+        if self.member.is_some() {
+            return kept("it shares the frames of a group");
+        }
         if !self.freedom.formats.contains(format.number()) {
             return kept("it cannot show the new one");
         }
@@ -283,6 +311,9 @@ impl Session {
         }
         // Checked before the frames, so that the last frame is announced before the end.
         let is_done = self.binding.work.is_done();
+        if let Some(member) = &self.member {
+            member.group.count_sent(inner);
+        }
         while let Some(sent) = self.binding.work.poll_sent() {
             self.announce(inner, machine, &sent);
         }
@@ -305,13 +336,16 @@ impl Session {
     }
 
     fn announce(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {
+        if sent.frame < self.offer.first_frame {
+            return;
+        }
         let captured = inner.timeline.micros(sent.captured_at);
         let notice = FrameNotice {
             number: sent.frame,
             captured,
             sent: captured + sent.waited.as_micros() as u64,
             octets: sent.octets,
-            dropped: sent.dropped,
+            dropped: sent.dropped.saturating_sub(self.dropped_before),
         };
         let counts = &mut self.statistics;
         let dropped_before = counts.dropped;
@@ -319,8 +353,11 @@ impl Session {
         counts.octets += sent.octets;
         counts.packets += sent.packets;
         self.times.push(u32::try_from((sent.waited + sent.took).as_micros()).unwrap_or(u32::MAX));
-        counts.dropped = sent.dropped;
-        inner.note_sent(sent, self.binding.units(), dropped_before);
+        counts.dropped = notice.dropped;
+        inner.tally.note_frame();
+        if self.member.is_none() {
+            inner.note_sent(sent, self.binding.units(), dropped_before);
+        }
         // A client that does not read misses some notices.
         let _ = machine.frame(notice);
         if self.statistics_due <= Instant::now() {
@@ -337,6 +374,9 @@ impl Session {
         self.binding.close();
         inner.feed.leave(&self.binding.work);
         inner.forget(&self.binding);
+        if let Some(member) = &self.member {
+            member.leave(inner, Some(&self.binding.work));
+        }
         for thread in self.threads {
             // A panic has been reported already.
             let _ = thread.join();
@@ -344,7 +384,27 @@ impl Session {
     }
 }
 
+/// Starts a thread for each unit, which binds it and then works.
+pub(super) fn spawn_units(
+    binding: &Arc<Binding>,
+    threads: &mut Vec<thread::JoinHandle<()>>,
+) -> std::io::Result<()> {
+    for unit in 0..binding.units() {
+        let binding = binding.clone();
+        let thread = thread::Builder::new().name(format!("rushes-unit-{unit}"));
+        let span = tracing::Span::current();
+        let run = move || {
+            let _entered = span.enter();
+            let guard = OnPanic(|| binding.work.fail("a thread of the server panicked".into()));
+            binding.run(unit);
+            drop(guard);
+        };
+        threads.push(thread.spawn(run)?);
+    }
+    Ok(())
+}
+
 /// Returns the refusal for a thread that could not be started.
-fn exhausted(error: &std::io::Error) -> Refusal {
+pub(super) fn exhausted(error: &std::io::Error) -> Refusal {
     (Reason::Busy, format!("the server could not start a thread: {error}"))
 }

@@ -25,7 +25,7 @@ pub struct ServerCounts {
     pub clients: usize,
     /// Frames sent, counted for each client.
     pub frames: u64,
-    /// Octets of tiles sent.
+    /// Octets of tiles sent: to a multicast group, once for all its clients.
     pub octets: u64,
     /// Pictures that were not encoded, because the previous one was not yet sent.
     pub dropped: u64,
@@ -78,9 +78,9 @@ struct State {
 }
 
 impl Tally {
+    /// Counts what was sent of a frame: to a group, once for all clients.
     pub(super) fn note_sent(&self, sent: &Sent, units: usize, dropped_before: u64) {
         let mut state = lock(&self.state);
-        state.counts.frames += 1;
         state.counts.octets += sent.octets;
         state.counts.repairs += sent.repairs;
         state.counts.dropped += sent.dropped.saturating_sub(dropped_before);
@@ -96,6 +96,11 @@ impl Tally {
             unit_max: sent.busy_max,
             dropped: sent.dropped,
         });
+    }
+
+    /// Counts a frame that a client was sent.
+    pub(super) fn note_frame(&self) {
+        lock(&self.state).counts.frames += 1;
     }
 
     /// Counts packets that a client requested, and those that are sent again.

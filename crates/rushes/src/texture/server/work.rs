@@ -73,6 +73,8 @@ pub(super) struct Work {
     is_recovered: bool,
     /// Whether stripes may be packed.
     is_packed: bool,
+    /// What sends the frames of a client by multicast, which has no units.
+    followed: Option<Arc<Work>>,
 }
 
 /// The work of a unit on a frame.
@@ -125,6 +127,8 @@ struct State {
     before: Option<Before>,
     refresh: BTreeSet<usize>,
     failure: Option<String>,
+    /// The clients that are told of each frame, by multicast.
+    followers: Vec<Arc<Work>>,
     /// Whether no more pictures follow.
     has_ended: bool,
     stopped: bool,
@@ -135,6 +139,14 @@ impl State {
     fn requested(&mut self) -> Vec<(Arc<Job>, Range<u32>)> {
         let next = std::iter::from_fn(|| self.retransmissions.poll());
         next.take(RETRANSMITTED_MAX).collect()
+    }
+
+    /// Notes a frame that was sent, for the control connection.
+    fn note_sent(&mut self, notice: Sent) {
+        if self.notices.len() == NOTICES_MAX {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(notice);
     }
 
     /// Returns whether a picture is due for this client, which may have requested a lower rate than
@@ -157,7 +169,39 @@ impl Work {
         let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
         let (state, is_recovered, is_packed) = (Mutex::new(state), false, false);
-        Self { state, begun, room, waker, units, is_reliable, is_recovered, is_packed }
+        let followed = None;
+        Self { state, begun, room, waker, units, is_reliable, is_recovered, is_packed, followed }
+    }
+
+    /// Returns the work of a client whose frames are sent by `followed`, to a group.
+    pub(super) fn following(self, followed: Arc<Self>) -> Self {
+        Self { followed: Some(followed), ..self }
+    }
+
+    /// Tells a client of each frame that is sent from now on.
+    pub(super) fn add_follower(&self, client: Arc<Self>) {
+        lock(&self.state).followers.push(client);
+    }
+
+    /// Tells a client of no more frames.
+    pub(super) fn remove_follower(&self, client: &Arc<Self>) {
+        lock(&self.state).followers.retain(|other| !Arc::ptr_eq(other, client));
+    }
+
+    /// Returns the number of the next frame.
+    pub(super) fn next_frame(&self) -> u64 {
+        lock(&self.state).next_frame
+    }
+
+    /// Returns the number of pictures that were not encoded so far, for lack of time.
+    pub(super) fn dropped(&self) -> u64 {
+        lock(&self.state).dropped
+    }
+
+    /// Returns whether no more frames follow those that have begun.
+    pub(super) fn is_over(&self) -> bool {
+        let state = lock(&self.state);
+        state.has_ended || state.stopped
     }
 
     /// Returns the work with packets sent again that the client requests, if `is_recovered`.
@@ -206,6 +250,9 @@ impl Work {
     ///
     /// Returns `None` if that takes longer than `longest`.
     pub(super) fn pause(&self, longest: Duration) -> Option<u64> {
+        if let Some(followed) = &self.followed {
+            return followed.pause(longest);
+        }
         let mut state = lock(&self.state);
         state.encoding = None;
         let until = Instant::now() + longest;
@@ -259,12 +306,15 @@ impl Work {
     pub(super) fn end(&self) {
         lock(&self.state).has_ended = true;
         self.room.notify_all();
-        self.waker.wake();
+        self.wake();
     }
 
     /// Returns whether no more pictures follow, and all have been sent. A client that has lost packets
     /// has time to request those of the last frames.
     pub(super) fn is_done(&self) -> bool {
+        if let Some(followed) = &self.followed {
+            return followed.is_done();
+        }
         let state = lock(&self.state);
         let is_lossy = state.retransmissions.statistics().requested > 0;
         let lingers = is_lossy && state.sent_at.is_some_and(|at| at.elapsed() < LINGER);
@@ -347,6 +397,9 @@ impl Work {
 
     /// Lets a unit send packets again, as far as the client may request them.
     pub(super) fn request(&self, nack: &Nack) {
+        if let Some(followed) = &self.followed {
+            return followed.request(nack);
+        }
         let mut state = lock(&self.state);
         let State { retransmissions, tiles, job: current, .. } = &mut *state;
         retransmissions.handle_nack(nack, |job, packet| {
@@ -368,6 +421,9 @@ impl Work {
 
     /// Returns the packets that were requested and sent again since the last call, if any.
     pub(super) fn take_retransmissions(&self) -> Option<RetransmissionStatistics> {
+        if let Some(followed) = &self.followed {
+            return followed.take_retransmissions();
+        }
         let mut state = lock(&self.state);
         let now = state.retransmissions.statistics();
         let before = std::mem::replace(&mut state.retransmissions_taken, now);
@@ -419,14 +475,14 @@ impl Work {
             repairs: u64::from(job.encoding.shape().plan().repairs(job.fec_percent)),
             dropped: state.dropped,
         };
-        if state.notices.len() == NOTICES_MAX {
-            state.notices.pop_front();
+        for follower in &state.followers {
+            lock(&follower.state).note_sent(notice.clone());
         }
-        state.notices.push_back(notice);
+        state.note_sent(notice);
         drop(state);
         self.begun.notify_all();
         self.room.notify_all();
-        self.waker.wake();
+        self.wake();
     }
 
     /// Removes and returns the next notice of a frame that was sent.
@@ -440,9 +496,10 @@ impl Work {
         self.stop();
     }
 
-    /// Removes and returns the reason for which a unit failed.
+    /// Returns the reason for which a unit failed.
     pub(super) fn failure(&self) -> Option<String> {
-        lock(&self.state).failure.take()
+        let own = self.followed.as_deref().unwrap_or(self);
+        lock(&own.state).failure.clone()
     }
 
     /// Ends the work of all units.
@@ -450,295 +507,23 @@ impl Work {
         lock(&self.state).stopped = true;
         self.begun.notify_all();
         self.room.notify_all();
-        self.waker.wake();
+        self.wake();
     }
 
     pub(super) fn is_stopped(&self) -> bool {
         lock(&self.state).stopped
     }
 
-    /// Wakes the session's control connection to check for changes.
+    /// Wakes the session's control connection, or those of all clients of a group, to check for changes.
     pub(super) fn wake(&self) {
+        let followers = lock(&self.state).followers.clone();
+        for client in &followers {
+            client.waker.wake();
+        }
         self.waker.wake();
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::single_range_in_vec_init, reason = "a list of runs may have one")]
-mod tests {
-    use std::sync::Weak;
-
-    use rushes_texture::source::GrowingFrame;
-    use rushes_texture::{Format, Frame, Layout};
-
-    use super::super::super::shape::TextureShape;
-    use super::*;
-
-    /// Returns the work of a frame with two tiles of four stripes each.
-    fn work(units: usize) -> Work {
-        let work = Work::new(units, Arc::new(Waker::new().unwrap()), true);
-        // A stripe has 256 KiB, in rows of 8 KiB.
-        let layout = Layout::new(Format::Rgba8, 2_048, 256).unwrap();
-        let shape = TextureShape::given(layout, &[2], 32, 1_408).unwrap();
-        work.resume(Arc::new(
-            Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap(),
-        ));
-        work
-    }
-
-    fn picture() -> Picture {
-        Picture::Whole(Frame::new(vec![0; 2_048 * 256 * 4]))
-    }
-
-    fn growing(frame: &GrowingFrame) -> Picture {
-        Picture::Growing { frame: frame.clone(), takes: None }
-    }
-
-    impl Work {
-        fn take_stripe(&self, unit: usize) -> Option<(Arc<Job>, Stripe)> {
-            match self.take(unit)? {
-                Task::Stripe(job, stripe) => Some((job, stripe)),
-                Task::Retransmissions(_) => panic!("nothing was requested"),
-            }
-        }
-
-        fn has_stripe(&self, unit: usize) -> bool {
-            let mut state = lock(&self.state);
-            self.begin(&mut state);
-            self.choose(&state, unit).is_some()
-        }
-    }
-
-    #[test]
-    fn an_idle_unit_takes_over_stripes_of_another() {
-        let work = work(2);
-        work.push(picture(), Instant::now(), None);
-        let taken: Vec<_> = (0..8).map(|_| work.take_stripe(0).unwrap().1).collect();
-        let places: Vec<_> = taken.iter().map(|stripe| (stripe.unit, stripe.index)).collect();
-        let own = (0..4).map(|index| (0, index));
-        assert_eq!(places, own.chain((0..4).map(|index| (1, index))).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_waiting_picture_holds_stripes_of_its_own_shape_only() {
-        let encoding = |output| {
-            let shape = TextureShape::choose(output, 2_048, 256, 2, 1_408).unwrap();
-            Arc::new(Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap())
-        };
-        let (own, other) = (encoding(Format::Bc1), encoding(Format::YCoCgBc3));
-        let (work, shared) = (work(1), Shared::default());
-        work.resume(own.clone());
-        work.push(picture(), Instant::now(), Some(&shared));
-        let held = [&own, &other].map(|it| Arc::downgrade(&shared.stripes(it).unwrap()));
-        drop(shared);
-        assert_eq!(held.each_ref().map(Weak::strong_count), [1, 0]);
-        // They are of no use in another shape.
-        work.resume(other);
-        let (job, _) = work.take_stripe(0).unwrap();
-        assert!(lock(&job.shared).is_none() && held[0].strong_count() == 0);
-    }
-
-    #[test]
-    fn a_unit_is_busy_while_it_has_a_stripe() {
-        let work = work(1);
-        work.push(picture(), Instant::now(), None);
-        let mut longest = Duration::ZERO;
-        for _ in 0..8 {
-            std::thread::sleep(Duration::from_millis(2));
-            let before = Instant::now();
-            let (job, _) = work.take_stripe(0).unwrap();
-            work.sent(0, &job);
-            longest += before.elapsed();
-        }
-        let sent = work.poll_sent().unwrap();
-        assert!(sent.busy <= longest && sent.took >= Duration::from_millis(14), "{sent:?}");
-    }
-
-    #[test]
-    fn the_next_frame_begins_when_the_last_stripe_is_sent() {
-        let work = work(2);
-        work.push(picture(), Instant::now(), None);
-        let taken: Vec<_> = (0..8).map(|at| work.take_stripe(at % 2).unwrap()).collect();
-        work.push(picture(), Instant::now(), None);
-        for (job, _) in &taken {
-            assert!(work.poll_sent().is_none());
-            work.sent(0, job);
-        }
-        assert_eq!(work.poll_sent().map(|sent| (sent.frame, sent.dropped)), Some((0, 0)));
-        assert_eq!(work.take_stripe(0).unwrap().0.frame, 1);
-    }
-
-    #[test]
-    fn a_picture_that_was_not_begun_is_replaced_by_the_next() {
-        let work = work(1);
-        let begun_at = Instant::now();
-        for picture_number in 1..=4 {
-            work.push(picture(), begun_at + Duration::from_millis(picture_number), None);
-        }
-        for _ in 0..8 {
-            let (job, _) = work.take_stripe(0).unwrap();
-            assert_eq!((job.frame, job.captured_at - begun_at), (0, Duration::from_millis(4)));
-            work.sent(0, &job);
-        }
-        assert_eq!(work.poll_sent().map(|sent| sent.dropped), Some(3));
-    }
-
-    #[test]
-    fn a_stripe_is_taken_once_its_rows_are_there() {
-        let work = work(2);
-        // Parts of three quarters of a stripe.
-        let frame = GrowingFrame::new(2_048 * 256 * 4, 3 << 16);
-        work.push(growing(&frame), Instant::now(), None);
-        let mut taken = 0;
-        while !frame.is_whole() {
-            let left = frame.bytes() - frame.so_far();
-            assert!(frame.add(&vec![taken as u8; left.min(3 << 16)]));
-            work.grown();
-            while work.has_stripe(1) {
-                let (job, stripe) = work.take_stripe(1).unwrap();
-                let mut scratch = Vec::new();
-                let octets = job.encoding.stripe(&job.picture, &stripe, &mut scratch).unwrap();
-                assert_eq!(octets.len(), 1 << 18);
-                work.sent(1, &job);
-                taken += 1;
-            }
-            // Stripes of the second tile follow those of the first.
-            assert_eq!(taken, frame.so_far() >> 18);
-        }
-        assert_eq!((taken, work.poll_sent().map(|sent| sent.frame)), (8, Some(0)));
-    }
-
-    #[test]
-    fn who_waits_for_more_of_a_picture_is_woken() {
-        let work = work(1);
-        let frame = GrowingFrame::new(2_048 * 256 * 4, 1 << 18);
-        work.push(growing(&frame), Instant::now(), None);
-        std::thread::scope(|scope| {
-            let unit =
-                scope.spawn(|| (0..8).map(|_| work.take_stripe(0).unwrap().1.index).sum::<usize>());
-            for _ in 0..8 {
-                assert!(frame.add(&vec![0; 1 << 18]));
-                work.grown();
-            }
-            assert_eq!(unit.join().unwrap(), 12);
-        });
-    }
-
-    #[test]
-    fn no_thread_waits_for_work_that_has_stopped() {
-        let work = work(1);
-        work.stop();
-        assert!(work.take_stripe(0).is_none());
-        work.push(picture(), Instant::now(), None);
-        assert!(work.take_stripe(0).is_none());
-    }
-
-    #[test]
-    fn a_pause_begins_no_frame_and_keeps_the_picture_that_waits() {
-        let work = work(1);
-        let encoding = lock(&work.state).encoding.clone().unwrap();
-        assert_eq!(work.pause(Duration::ZERO), Some(0));
-        work.push(picture(), Instant::now(), None);
-        assert!(!work.wait_for_room(Duration::ZERO));
-        assert_eq!(work.pause(Duration::ZERO), Some(0));
-        work.resume(encoding);
-        assert_eq!(work.take_stripe(0).unwrap().0.frame, 0);
-    }
-
-    #[test]
-    fn a_client_that_wishes_fewer_pictures_gets_as_many_as_it_wishes() {
-        let work = work(1);
-        let rate = |numerator| FrameRate { numerator, denominator: 1 };
-        for (wished, expected) in [(60, 60), (50, 50), (40, 40), (30, 30), (7, 7)] {
-            work.set_rate(rate(60), rate(wished));
-            let start = Instant::now();
-            let mut state = lock(&work.state);
-            let times = (0..600).map(|frame| start + Duration::from_secs(10) / 600 * frame);
-            let taken = times.filter(|&at| state.is_due(at)).count();
-            assert!(taken.abs_diff(expected * 10) <= 1, "{wished}: {taken}");
-        }
-    }
-
-    /// Returns the frame and the packets of each part that a unit sends again.
-    fn again(work: &Work) -> Vec<(u64, Range<u32>)> {
-        match work.take(0) {
-            Some(Task::Retransmissions(parts)) => {
-                parts.into_iter().map(|(job, packets)| (job.frame, packets)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn nack(frame: u64, packets: &[Range<u32>]) -> Nack {
-        Nack { frame, packets: packets.to_vec() }
-    }
-
-    #[test]
-    fn requested_packets_are_sent_again_before_further_stripes() {
-        let work = work(1).recovered(true);
-        work.push(picture(), Instant::now(), None);
-        let (job, stripe) = work.take_stripe(0).unwrap();
-        let packets = job.encoding.shape().plan().stripe_packets(&stripe);
-        // The second stripe was not sent yet.
-        work.request(&nack(0, &[1..2, packets.end - 1..packets.end + 2]));
-        assert_eq!(again(&work), [(0, 1..2), (0, packets.end - 1..packets.end)]);
-        let counts = RetransmissionStatistics { requested: 4, retransmitted: 2 };
-        assert_eq!(
-            (work.take_retransmissions(), work.take_retransmissions()),
-            (Some(counts), None)
-        );
-        work.sent(0, &job);
-        for _ in 1..8 {
-            let (job, _) = work.take_stripe(0).unwrap();
-            work.sent(0, &job);
-        }
-        work.request(&nack(0, &[packets.end..packets.end + 2]));
-        assert_eq!(again(&work), [(0, packets.end..packets.end + 2)], "the frame is kept");
-    }
-
-    #[test]
-    fn nothing_is_kept_for_a_client_that_requests_nothing() {
-        let work = work(1);
-        work.push(picture(), Instant::now(), None);
-        work.take_stripe(0).unwrap();
-        work.request(&nack(0, &[0..1]));
-        assert_eq!(work.take_retransmissions(), None);
-        assert!(work.has_stripe(0));
-    }
-
-    #[test]
-    fn stripes_are_shared_until_every_session_has_sent_or_dropped_the_picture() {
-        let works = [(); 2].map(|()| {
-            let work = Work::new(1, Arc::new(Waker::new().unwrap()), true);
-            let layout = Layout::new(Format::Bc1, 2_048, 256).unwrap();
-            let shape = TextureShape::given(layout, &[1], 64, 1_408).unwrap();
-            work.resume(Arc::new(
-                Encoding::new(shape.layout().in_format(Format::Rgba8), shape).unwrap(),
-            ));
-            work
-        });
-        let shared = Shared::default();
-        for work in &works {
-            work.push(picture(), Instant::now(), Some(&shared));
-        }
-        drop(shared);
-        let mut places = Vec::new();
-        let (job, stripe) = works[0].take_stripe(0).unwrap();
-        let mut note = |job: &Job, stripe: &Stripe| {
-            let octets = |_: u32, octets: &[u8]| {
-                places.push(octets.as_ptr() as usize);
-                Ok(())
-            };
-            job.with_octets(stripe, &mut Vec::new(), octets).unwrap();
-        };
-        note(&job, &stripe);
-        works[0].sent(0, &job);
-        assert!(lock(&job.shared).is_none(), "a job that is kept to send packets again has none");
-        let (other, stripe) = works[1].take_stripe(0).unwrap();
-        let stripes = Arc::downgrade(lock(&other.shared).as_ref().unwrap());
-        note(&other, &stripe);
-        works[1].sent(0, &other);
-        assert!(stripes.upgrade().is_none(), "all have sent it");
-        assert_eq!(places[0], places[1], "it was encoded twice");
-    }
-}
+mod tests;

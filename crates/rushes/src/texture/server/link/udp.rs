@@ -32,7 +32,8 @@ pub(in super::super) struct UdpLink {
     queue: SendQueue,
     slab: Slab,
     pace: UnitPace,
-    window: Window,
+    /// What the client has room for; `None` for a group.
+    window: Option<Window>,
     arena: Arena,
     waker: Arc<Waker>,
     outage: Outage,
@@ -93,9 +94,19 @@ impl UdpLink {
         waker: Arc<Waker>,
     ) -> Self {
         let (queue, arena) = (socket.send_queue(), socket.arena());
-        let (slab, window) = (Slab::default(), Window::new(in_flight));
+        let (slab, window) = (Slab::default(), Some(Window::new(in_flight)));
         let (outage, scratch, encoder) = (Outage::default(), Vec::new(), None);
         Self { socket, peer, queue, slab, pace, window, arena, waker, outage, scratch, encoder }
+    }
+
+    /// Creates a link to a group, from which no credits come.
+    pub(in super::super) fn to_group(
+        socket: Arc<UdpSocket>,
+        group: SocketAddr,
+        pace: UnitPace,
+        waker: Arc<Waker>,
+    ) -> Self {
+        Self { window: None, ..Self::new(socket, group, pace, 0, waker) }
     }
 
     /// Returns the link with repair packets, if `has_fec`.
@@ -134,11 +145,12 @@ impl UdpLink {
             Kind::Request => self.pace.due_beyond(Instant::now(), octets),
         };
         self.send_slab(due)?;
-        match kind {
-            Kind::Stripe => {
-                self.window.note_sent(self.slab.frame, self.slab.packets.clone(), octets);
+        match (&mut self.window, kind) {
+            (Some(window), Kind::Stripe) => {
+                window.note_sent(self.slab.frame, self.slab.packets.clone(), octets);
             }
-            Kind::Repair | Kind::Request => self.window.note_unacknowledged(octets),
+            (Some(window), Kind::Repair | Kind::Request) => window.note_unacknowledged(octets),
+            (None, _) => {}
         }
         self.slab.clear();
         Ok(())
@@ -234,33 +246,33 @@ impl UdpLink {
     /// Waits until, according to the client's credits, its socket has room for the octets of the
     /// slab.
     fn wait_for_room(&mut self) -> Result<(), String> {
-        if !self.window.is_filling() {
+        let Some(window) = self.window.as_mut().filter(|window| window.is_filling()) else {
             return Ok(());
-        }
+        };
         let octets = self.slab.octets.len();
         let now = Instant::now();
         let until = now + CREDIT_WAIT;
         loop {
             // If there is room, only read credits that have arrived.
-            let deadline = if self.window.has_room(octets) { now } else { until };
+            let deadline = if window.has_room(octets) { now } else { until };
             let mut is_empty = false;
             match self.socket.receive(&mut self.arena, deadline, Some(&self.waker)) {
                 Ok(datagrams) => {
                     is_empty = datagrams.is_empty();
                     for datagram in datagrams.filter(|datagram| *datagram.from == self.peer) {
                         if let Some(credit) = Credit::parse(datagram.data) {
-                            self.window.handle_credit(credit);
+                            window.handle_credit(credit);
                         }
                     }
                 }
                 Err(error) if transient::of_socket(&error) => {}
                 Err(error) => return Err(error.to_string()),
             }
-            if self.window.has_room(octets) {
+            if window.has_room(octets) {
                 return Ok(());
             }
             if Instant::now() >= until {
-                self.window.handle_silence();
+                window.handle_silence();
                 return Ok(());
             }
             if is_empty {
