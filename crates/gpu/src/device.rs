@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::draw;
 use crate::error::GpuError;
+use crate::export::DeviceUuids;
+use crate::frame::not_exported;
+use crate::mapped::uuids;
 use crate::picture::PICTURE_FORMAT;
 
 /// The graphics interface that is used to access the driver.
@@ -175,6 +178,16 @@ impl Gpu {
     pub fn name(&self) -> String {
         let info = self.adapter.get_info();
         format!("{} ({})", info.name, info.backend)
+    }
+
+    /// Returns the identifiers of the device and its driver, by which others find the device that can import
+    /// its memory ([`DeviceFrame::export`](crate::DeviceFrame::export)).
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the device is not used through Vulkan 1.1 or later.
+    pub fn uuids(&self) -> Result<DeviceUuids, GpuError> {
+        uuids(self).map_err(|reason| not_exported(self, &reason))
     }
 
     /// Returns whether the device is emulated by the main processor.

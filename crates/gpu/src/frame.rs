@@ -1,10 +1,16 @@
 //! A frame in the memory of the graphics processor.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rushes_texture::{Layout, Tile};
 
 use crate::decode::{BlockTexture, Path};
 use crate::device::Gpu;
 use crate::error::GpuError;
+#[cfg(unix)]
+use crate::export::ExportedMemory;
+use crate::export::MemoryHandle;
+use crate::mapped::Exported;
 use crate::picture::read_buffer;
 
 /// Memory of the graphics processor for one frame of a layout.
@@ -12,7 +18,13 @@ use crate::picture::read_buffer;
 pub struct DeviceFrame {
     memory: Memory,
     length: usize,
+    id: u64,
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is exported"))]
+    exported: Option<Exported>,
 }
+
+/// The identifiers of frames that were created so far.
+static IDS: AtomicU64 = AtomicU64::new(0);
 
 /// The memory that a frame is read from.
 #[derive(Debug)]
@@ -33,7 +45,7 @@ impl DeviceFrame {
             Path::Octets => Self::new(gpu, layout),
             Path::Texture => {
                 let texture = BlockTexture::new(gpu, layout)?;
-                Self { memory: Memory::Texture(Box::new(texture)), length: layout.bytes() }
+                Self::of(Memory::Texture(Box::new(texture)), layout, None)
             }
         })
     }
@@ -48,7 +60,49 @@ impl DeviceFrame {
                 | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
-        Self { memory: Memory::Octets(octets), length: layout.bytes() }
+        Self::of(Memory::Octets(octets), layout, None)
+    }
+
+    /// Creates zeroed memory for a frame that is read by [`Path::Octets`], and that others can import.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the device exports no memory by such handles.
+    pub fn exportable(gpu: &Gpu, layout: &Layout, handle: MemoryHandle) -> Result<Self, GpuError> {
+        let exported = Exported::new(gpu, padded(layout.bytes()), handle);
+        let exported = exported.map_err(|reason| not_exported(gpu, &reason))?;
+        Ok(Self::of(Memory::Octets(exported.buffer().clone()), layout, Some(exported)))
+    }
+
+    fn of(memory: Memory, layout: &Layout, exported: Option<Exported>) -> Self {
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        Self { memory, length: layout.bytes(), id, exported }
+    }
+
+    /// Returns a number that no other memory of this process has, so that whoever imports memory need not import
+    /// it again for each frame.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the memory as others import it: the frame's bytes, from its start, in the order of its layout.
+    ///
+    /// The bytes do not change while the frame is held, and the device has written all of them when a sink reports
+    /// the frame: there is no fence to wait for. No queue family releases the memory, as all of its bytes are written
+    /// again for each frame. Importers must be done with the memory before the frame is dropped, which lets a later
+    /// frame use it. The memory itself remains until all importers have freed it.
+    ///
+    /// This was tested with Mesa's software drivers only.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the frame was not created by [`DeviceFrame::exportable`] or by a sink
+    /// [`with_export`](crate::GpuSink::with_export), or the system has no descriptor left.
+    #[cfg(unix)]
+    pub fn export(&self, gpu: &Gpu) -> Result<ExportedMemory, GpuError> {
+        let exported = self.exported.as_ref().ok_or("the frame was not created for others");
+        let memory = exported.map_err(str::to_owned).and_then(Exported::export);
+        memory.map_err(|reason| not_exported(gpu, &reason))
     }
 
     /// Returns the path that reads the frame.
@@ -171,6 +225,11 @@ impl DeviceFrame {
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
+}
+
+/// Returns the error for memory that is not exported.
+pub(crate) fn not_exported(gpu: &Gpu, reason: &str) -> GpuError {
+    GpuError::Unsupported { driver: gpu.driver(), what: format!("memory for others ({reason})") }
 }
 
 /// Returns the size of a buffer for `octets` bytes, because copies and shaders access words of four

@@ -31,10 +31,10 @@
 //! | file | contents |
 //! |---|---|
 //! | `device.rs`, `error.rs` | the device, and the errors |
-//! | `frame.rs` | a frame in device memory |
+//! | `frame.rs`, `export.rs` | a frame in device memory, and its memory as others import it |
 //! | `draw.rs` | code shared by all drawing |
 //! | `decode/` | drawing of frames: a shader for each format |
-//! | `mapped/` | memory that both processors access: the only unsafe code |
+//! | `mapped/` | memory that both processors access, or others import: the only unsafe code |
 //! | `sink/` | reception of tiles into device memory |
 //! | `window/` | frames in a window, presented by their capture times, with statistics (feature `window`) |
 //! | `encode/` | encoding of pictures, stripe by stripe |
@@ -46,8 +46,9 @@ mod device;
 mod draw;
 mod encode;
 mod error;
+mod export;
 mod frame;
-#[allow(unsafe_code, reason = "memory that both processors access")]
+#[allow(unsafe_code, reason = "memory that both processors access, or others import")]
 mod mapped;
 mod picture;
 mod sink;
@@ -58,6 +59,9 @@ pub use decode::{FrameDecoder, Path, Place};
 pub use device::{Gpu, GpuOptions, Interface};
 pub use encode::{Canvas, EncodedSource, GpuEncoder, RenderedFrames, RenderedSource};
 pub use error::GpuError;
+#[cfg(unix)]
+pub use export::ExportedMemory;
+pub use export::{DeviceUuids, MemoryHandle};
 pub use frame::DeviceFrame;
 pub use picture::{PICTURE_FORMAT, Picture};
 pub use sink::{GpuSink, ReceivedFrame, Upload, WrittenFrames};

@@ -11,12 +11,12 @@ use std::time::Duration;
 use rushes::Pacing;
 use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{
-    ClientOptions, Format, Layout, Rate, ServerOptions, TextureClient, TextureServer, Timing,
-    Transport,
+    ClientOptions, Format, Layout, Rate, ServerOptions, TextureClient, TextureServer, TextureShape,
+    TextureSink, Timing, Transport,
 };
 use rushes_gpu::{
-    DeviceFrame, FrameDecoder, Gpu, GpuSink, PICTURE_FORMAT, Path, Picture, Place, ReceivedFrame,
-    Upload,
+    DeviceFrame, FrameDecoder, Gpu, GpuOptions, GpuSink, Interface, PICTURE_FORMAT, Path, Picture,
+    Place, ReceivedFrame, Upload,
 };
 use rushes_texture::{Decoder, Tiling};
 
@@ -264,6 +264,26 @@ fn blocks_arrive_in_textures_as_they_were_sent() {
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
     assert_eq!(common::driver_errors(), Vec::<String>::new());
+}
+
+/// Receiving threads may write to the regions that they still have.
+#[test]
+fn memory_that_is_received_into_outlives_the_device() {
+    let _shared = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
+    // Reports a missing driver.
+    common::devices();
+    let options = GpuOptions { interface: Interface::Vulkan, validate: false };
+    let Ok(gpu) = Gpu::open(options) else { return };
+    let shape = TextureShape::choose(Format::Bc1, 512, 512, 3, 1_408).unwrap();
+    let sink = GpuSink::new(&gpu, Upload::Persistent, |_| ());
+    let mut memory = sink.begin(&shape, 2).unwrap();
+    gpu.device().destroy();
+    let _ = gpu.device().poll(wgpu::PollType::Poll);
+    for region in memory.iter_mut().flatten() {
+        region.octets().fill(7);
+    }
+    drop(sink);
+    memory[1][2].octets().fill(8);
 }
 
 /// Returns the resident memory in KiB, if the system reports it.

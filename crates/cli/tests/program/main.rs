@@ -13,6 +13,9 @@ mod bench_slices;
 mod bench_streams;
 mod bench_texture;
 mod described;
+#[cfg(all(target_os = "linux", feature = "window"))]
+#[path = "../../../../interop/display.rs"]
+mod display;
 mod endings;
 mod erasure;
 #[cfg(target_os = "linux")]

@@ -1,13 +1,13 @@
 //! A real window on a virtual screen: its pictures, resizing, closing.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rushes::texture::source::{RawHint, open, read_counter};
 use rushes::texture::{Decoder, Encoder, Format, Layout};
 
+pub(crate) use crate::display::Display;
 use crate::rig::{rushes, text};
 pub(crate) use crate::skipped::have;
 use crate::texture_rig::serving;
@@ -16,34 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const SIZE: (u32, u32) = (640, 360);
 
-/// A virtual screen in memory.
-pub(crate) struct Display {
-    server: Child,
-    pub(crate) name: String,
-}
-
 impl Display {
     pub(crate) fn new() -> Self {
         Self::of_size("1000x700")
-    }
-
-    pub(crate) fn of_size(size: &str) -> Self {
-        let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", &format!("{size}x24"), "-nolisten", "tcp"])
-            // Without this option the server resets whenever its last client disconnects, and does
-            // not answer meanwhile.
-            .arg("-noreset")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut number = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut number).unwrap();
-        Self { server, name: format!(":{}", number.trim()) }
-    }
-
-    fn command(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new(program).args(arguments).env("DISPLAY", &self.name).output().unwrap()
     }
 
     pub(crate) fn xdotool(&self, arguments: &[&str]) -> String {
@@ -70,11 +45,6 @@ impl Display {
         self.xdotool(&["key", "--window", window, key]);
     }
 
-    /// Returns the window's pixels as RGB24; empty while there are none.
-    pub(crate) fn pixels(&self, window: &str) -> Vec<u8> {
-        self.command("import", &["-window", window, "-depth", "8", "rgb:-"]).stdout
-    }
-
     /// Returns the window's width and height in pixels.
     fn size(&self, window: &str) -> (u32, u32) {
         let geometry = self.xdotool(&["getwindowgeometry", "--shell", window]);
@@ -83,18 +53,6 @@ impl Display {
             line.and_then(|value| value.parse().ok()).unwrap_or_default()
         };
         (value("WIDTH="), value("HEIGHT="))
-    }
-
-    /// Ends the screen; does nothing if it has already ended.
-    pub(crate) fn end(&mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 

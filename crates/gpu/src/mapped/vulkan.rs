@@ -13,25 +13,40 @@ use std::time::Instant;
 use ash::vk;
 use wgpu::hal::api::Vulkan;
 
+use super::memory::{BoundBuffer, Needs, hal};
 use crate::device::Gpu;
 
 /// Memory that both processors access, mapped for its whole lifetime.
 #[derive(Debug)]
 pub(crate) struct Persistent {
-    // Dropped before the memory is freed.
-    buffer: Option<wgpu::Buffer>,
-    memory: Memory,
+    buffer: wgpu::Buffer,
+    /// Also kept by wgpu while the device uses it. wgpu alone would free it when the device is destroyed.
+    memory: Arc<Owned>,
     octets: NonNull<u8>,
     length: usize,
     is_split: std::sync::atomic::AtomicBool,
+    // Dropped last.
     gpu: Gpu,
 }
 
-/// The Vulkan handles that must be freed.
-#[derive(Clone, Copy, Debug)]
-struct Memory {
-    buffer: vk::Buffer,
-    memory: vk::DeviceMemory,
+/// A buffer and its memory, freed by the last owner.
+struct Owned {
+    bound: BoundBuffer,
+    device: ash::Device,
+}
+
+impl std::fmt::Debug for Owned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Owned").field("bound", &self.bound).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the last owner is wgpu, whose device is alive when it drops its buffer and does not use it any
+        // more, or a `Persistent`, which keeps the device alive and whose buffer wgpu has dropped before.
+        unsafe { self.bound.free(&self.device) };
+    }
 }
 
 // SAFETY: the pointer is to memory that is not tied to a thread; only the owners of slices write to
@@ -50,13 +65,11 @@ pub(crate) struct Slice {
 impl Persistent {
     /// Allocates `octets` zeroed bytes. The error is a text with the reason.
     pub(crate) fn new(gpu: &Gpu, octets: u64) -> Result<Arc<Self>, String> {
-        // SAFETY: the handles of the device are only used, and none is destroyed here.
-        let hal = unsafe { gpu.device.as_hal::<Vulkan>() };
-        let hal = hal.ok_or("the device is not used through Vulkan")?;
+        let hal = hal(gpu)?;
         let length = octets as usize;
         let mut made = Err(format!("the device has no {octets} bytes that the processor can map"));
         for (wanted, least) in kinds() {
-            made = Memory::new(&hal, octets, wanted);
+            made = mapped(&hal, octets, wanted);
             let Ok((memory, octets_at)) = made else { continue };
             // SAFETY: the memory was just mapped, with at least this length, and is not used yet.
             let speed = unsafe { clear(octets_at, length, least) };
@@ -68,10 +81,16 @@ impl Persistent {
             unsafe { memory.free(hal.raw_device()) };
             made = Err(format!("the processor writes {wanted:?} memory too slowly"));
         }
-        let (memory, octets_at) = made?;
-        // SAFETY: wgpu's buffer is dropped before Vulkan's is destroyed (`Drop`).
+        let (bound, octets_at) = made?;
+        let memory = Arc::new(Owned { bound, device: hal.raw_device().clone() });
+        drop(hal);
+        let of_wgpu = Arc::clone(&memory);
+        // SAFETY: `of_wgpu` keeps the buffer and its memory until wgpu has dropped its own.
         let raw = unsafe {
-            wgpu::hal::vulkan::Buffer::from_raw_externally_owned(memory.buffer, Box::new(|| {}))
+            wgpu::hal::vulkan::Buffer::from_raw_externally_owned(
+                bound.buffer,
+                Box::new(move || drop(of_wgpu)),
+            )
         };
         let descriptor = wgpu::BufferDescriptor {
             label: Some("received"),
@@ -81,10 +100,9 @@ impl Persistent {
         };
         // SAFETY: the buffer was created by this device with this size and use, and initialised
         // above.
-        let imported = unsafe { gpu.device.create_buffer_from_hal::<Vulkan>(raw, &descriptor) };
-        drop(hal);
+        let buffer = unsafe { gpu.device.create_buffer_from_hal::<Vulkan>(raw, &descriptor) };
         Ok(Arc::new(Self {
-            buffer: Some(imported),
+            buffer,
             memory,
             octets: octets_at,
             length,
@@ -95,8 +113,7 @@ impl Persistent {
 
     /// Returns the buffer to copy from.
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
-        // Only `drop` removes the buffer.
-        self.buffer.as_ref().unwrap_or_else(|| unreachable!())
+        &self.buffer
     }
 
     /// Copies bytes from the same places of `from` on the device, and waits until they are copied.
@@ -142,10 +159,9 @@ impl Persistent {
     ) -> Option<()> {
         use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
 
-        // SAFETY: only functions of the device are used; it is not destroyed here.
-        let hal = unsafe { self.gpu.device.as_hal::<Vulkan>() }?;
+        let hal = hal(&self.gpu).ok()?;
         let (device, none) = (hal.raw_device(), vk::DependencyFlags::empty());
-        let (source, destination) = (from.memory.buffer, self.memory.buffer);
+        let (source, destination) = (from.memory.bound.buffer, self.memory.bound.buffer);
         let by_device = Access::TRANSFER_READ | Access::TRANSFER_WRITE;
         let by_both = by_device | Access::HOST_READ | Access::HOST_WRITE;
         let barrier =
@@ -197,23 +213,6 @@ impl Slice {
     }
 }
 
-impl Drop for Persistent {
-    fn drop(&mut self) {
-        // Submitted copies may still read the memory.
-        if self.gpu.wait().is_err() {
-            tracing::warn!("the memory of a lost device is not freed");
-            return;
-        }
-        drop(self.buffer.take());
-        // When polled, wgpu releases resources that are no longer in use.
-        let _ = self.gpu.device.poll(wgpu::PollType::Poll);
-        // SAFETY: as above.
-        let Some(hal) = (unsafe { self.gpu.device.as_hal::<Vulkan>() }) else { return };
-        // SAFETY: no pending work reads the memory, and every slice has been dropped.
-        unsafe { self.memory.free(hal.raw_device()) };
-    }
-}
-
 /// Returns the kinds of host-visible memory, best first, with minimum write speeds in bytes/µs.
 ///
 /// Bytes received directly into device memory need not be transferred again. Reading them there is
@@ -253,89 +252,27 @@ unsafe fn clear(octets: NonNull<u8>, length: usize, least: f64) -> f64 {
     if length < PART { f64::INFINITY } else { fastest }
 }
 
-impl Memory {
-    /// Creates a buffer of `octets` bytes in memory of a kind, and maps it.
-    fn new(
-        hal: &wgpu::hal::vulkan::Device,
-        octets: u64,
-        wanted: vk::MemoryPropertyFlags,
-    ) -> Result<(Self, NonNull<u8>), String> {
-        let device = hal.raw_device();
-        let failed = |error: vk::Result| format!("Vulkan provides no memory to map: {error}");
-        let asked = vk::BufferCreateInfo::default()
-            .size(octets)
-            .usage(vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST)
-            .sharing_mode(vk::SharingMode::EXCLUSIVE);
-        // SAFETY: the size is not 0, the structure is complete and the device is alive.
-        let buffer = unsafe { device.create_buffer(&asked, None) }.map_err(failed)?;
-        // SAFETY: the buffer is of this device.
-        let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
-        let made = allocate(hal, needs, wanted).and_then(|memory| {
-            map(device, buffer, memory).map_err(|error| {
-                // SAFETY: nothing uses the handle yet.
-                unsafe { device.free_memory(memory, None) };
-                failed(error)
-            })
-        });
-        match made {
-            Ok((memory, at)) => Ok((Self { buffer, memory }, at)),
-            Err(error) => {
-                // SAFETY: nothing uses the handle yet.
-                unsafe { device.destroy_buffer(buffer, None) };
-                Err(error)
-            }
-        }
-    }
-
-    /// Frees the buffer and its memory.
-    ///
-    /// # Safety
-    ///
-    /// The buffer and memory must be of this device, must not be used any more, and must not have
-    /// been freed before.
-    unsafe fn free(self, device: &ash::Device) {
-        // SAFETY: as the caller guarantees.
-        unsafe { device.destroy_buffer(self.buffer, None) };
-        // SAFETY: as the caller guarantees; freeing unmaps the memory.
-        unsafe { device.free_memory(self.memory, None) };
-    }
-}
-
-/// Allocates memory of a kind for a buffer.
-fn allocate(
+/// Creates a buffer of `octets` bytes in memory of a kind, and maps it.
+fn mapped(
     hal: &wgpu::hal::vulkan::Device,
-    needs: vk::MemoryRequirements,
-    wanted: vk::MemoryPropertyFlags,
-) -> Result<vk::DeviceMemory, String> {
-    let instance = hal.shared_instance().raw_instance();
-    // SAFETY: the physical device is one of this instance.
-    let memory =
-        unsafe { instance.get_physical_device_memory_properties(hal.raw_physical_device()) };
-    let kinds = &memory.memory_types[..memory.memory_type_count as usize];
-    let fits = |&(at, kind): &(usize, &vk::MemoryType)| {
-        needs.memory_type_bits >> at & 1 == 1 && kind.property_flags.contains(wanted)
+    octets: u64,
+    kind: vk::MemoryPropertyFlags,
+) -> Result<(BoundBuffer, NonNull<u8>), String> {
+    let needs = Needs {
+        octets,
+        usage: vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST,
+        kind,
+        handles: vk::ExternalMemoryHandleTypeFlags::empty(),
+        is_dedicated: false,
     };
-    for (at, _) in kinds.iter().enumerate().filter(fits) {
-        let asked = vk::MemoryAllocateInfo::default()
-            .allocation_size(needs.size)
-            .memory_type_index(at as u32);
-        // SAFETY: the device has this kind of memory, and the size is the one that it requires.
-        if let Ok(memory) = unsafe { hal.raw_device().allocate_memory(&asked, None) } {
-            return Ok(memory);
-        }
-    }
-    Err(format!("the device has no {} bytes that the processor can map", needs.size))
-}
-
-fn map(
-    device: &ash::Device,
-    buffer: vk::Buffer,
-    memory: vk::DeviceMemory,
-) -> Result<(vk::DeviceMemory, NonNull<u8>), vk::Result> {
-    // SAFETY: the memory was allocated for this buffer, and neither is in use.
-    unsafe { device.bind_buffer_memory(buffer, memory, 0) }?;
-    let flags = vk::MemoryMapFlags::empty();
+    let made = BoundBuffer::new(hal, &needs)?;
+    let (device, flags) = (hal.raw_device(), vk::MemoryMapFlags::empty());
     // SAFETY: memory of this kind is visible to the processor, and it is not mapped yet.
-    let at = unsafe { device.map_memory(memory, 0, vk::WHOLE_SIZE, flags) }?;
-    NonNull::new(at.cast()).map(|at| (memory, at)).ok_or(vk::Result::ERROR_MEMORY_MAP_FAILED)
+    let at = unsafe { device.map_memory(made.memory, 0, vk::WHOLE_SIZE, flags) };
+    let at = at.and_then(|at| NonNull::new(at.cast()).ok_or(vk::Result::ERROR_MEMORY_MAP_FAILED));
+    at.map(|at| (made, at)).map_err(|error| {
+        // SAFETY: the memory was just created by this device, and nothing uses it.
+        unsafe { made.free(device) };
+        format!("Vulkan does not map the memory: {error}")
+    })
 }

@@ -19,8 +19,10 @@ use rushes_texture::Layout;
 use crate::decode::Path;
 use crate::device::Gpu;
 use crate::error::GpuError;
-use crate::frame::DeviceFrame;
-use pool::Pool;
+use crate::export::MemoryHandle;
+use crate::frame::{DeviceFrame, not_exported};
+use crate::mapped::Exported;
+use pool::{Kind, Pool};
 use staging::Staging;
 
 pub use staging::Upload;
@@ -61,7 +63,7 @@ pub struct ReceivedFrame {
 pub struct GpuSink {
     gpu: Gpu,
     upload: Upload,
-    path: Option<Path>,
+    kind: Option<Kind>,
     is_stepped: bool,
     on_frame: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
     stream: Mutex<Option<Arc<Stream>>>,
@@ -98,7 +100,7 @@ impl GpuSink {
         Self {
             gpu: gpu.clone(),
             upload,
-            path: None,
+            kind: None,
             is_stepped: true,
             on_frame: Box::new(on_frame),
             stream: Mutex::new(None),
@@ -108,10 +110,21 @@ impl GpuSink {
         }
     }
 
-    /// Uses this path instead of [`Path::best`] to draw frames.
+    /// Uses this path instead of [`Path::best`] to draw frames, which are not exported then.
     #[must_use]
     pub fn with_path(self, path: Path) -> Self {
-        Self { path: Some(path), ..self }
+        Self { kind: Some(Kind::Drawn(path)), ..self }
+    }
+
+    /// Receives frames into memory that other programs and graphics interfaces import
+    /// ([`DeviceFrame::export`]), and draws them with [`Path::Octets`].
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the device exports no memory by such handles.
+    pub fn with_export(self, handle: MemoryHandle) -> Result<Self, GpuError> {
+        Exported::check(&self.gpu, handle).map_err(|reason| not_exported(&self.gpu, &reason))?;
+        Ok(Self { kind: Some(Kind::Exported(handle)), ..self })
     }
 
     /// Copies frames when they are complete instead of tile by tile, for comparison.
@@ -179,8 +192,12 @@ impl GpuSink {
         let state = lock(&stream.state);
         self.copy_with(stream, state);
         let mut state = lock(&stream.state);
-        let frame = state.frames.get_mut(slot)?.take()?;
         let staging = stream.slots.get(slot)?;
+        let Some(frame) = state.frames.get_mut(slot)?.take() else {
+            drop(state);
+            staging.reuse(&self.gpu);
+            return None;
+        };
         staging.finish(&self.gpu, &frame);
         // Submits the writes of `finish` if no other work has submitted them yet.
         let submitted = self.gpu.queue.submit([]);
@@ -190,11 +207,15 @@ impl GpuSink {
             self.copy_complete_tiles(stream);
         }
         let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
-        if let Err(error) = self.gpu.device.poll(wait) {
-            tracing::error!("{}", GpuError::Device(error.to_string()));
-        }
+        let copied = self.gpu.device.poll(wait);
         staging.reuse(&self.gpu);
-        Some(frame)
+        match copied {
+            Ok(_) => Some(frame),
+            Err(error) => {
+                tracing::error!("{}", GpuError::Device(error.to_string()));
+                None
+            }
+        }
     }
 
     fn current_stream(&self) -> Option<Arc<Stream>> {
@@ -204,7 +225,12 @@ impl GpuSink {
 
 impl TextureSink for GpuSink {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
-        let path = self.path.unwrap_or_else(|| Path::best(&self.gpu, shape.layout()));
+        let best = || Kind::Drawn(Path::best(&self.gpu, shape.layout()));
+        let kind = self.kind.unwrap_or_else(best);
+        let path = match kind {
+            Kind::Drawn(path) => path,
+            Kind::Exported(_) => Path::Octets,
+        };
         if !path.is_supported(&self.gpu, shape.layout()) {
             let (format, octets) = (shape.layout().format(), shape.layout().bytes());
             return Err(format!(
@@ -220,7 +246,7 @@ impl TextureSink for GpuSink {
             memory.push(regions);
         }
         let state =
-            State { pool: Pool::new(&self.gpu, shape.layout(), path), frames: vec![None; slots] };
+            State { pool: Pool::new(&self.gpu, shape.layout(), kind), frames: vec![None; slots] };
         *lock(&self.stream) = Some(Arc::new(Stream {
             shape: Arc::new(shape.clone()),
             slots: stagings,

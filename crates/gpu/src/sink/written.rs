@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rushes_texture::Layout;
 
-use super::pool::Pool;
+use super::pool::{Kind, Pool};
 use super::{ReceivedFrame, lock};
 use crate::decode::Path;
 use crate::device::Gpu;
@@ -48,7 +48,7 @@ impl WrittenFrames {
         }
         let mut pool = lock(&self.pool);
         if pool.as_ref().is_none_or(|(before, _)| before != layout) {
-            *pool = Some((*layout, Pool::new(&self.gpu, layout, path)));
+            *pool = Some((*layout, Pool::new(&self.gpu, layout, Kind::Drawn(path))));
         }
         let Some(frame) = pool.as_mut().and_then(|(_, pool)| pool.take()) else {
             let what = "memory for a frame".to_owned();

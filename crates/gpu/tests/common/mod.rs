@@ -7,7 +7,7 @@
 )]
 
 #[path = "../../../../interop/skipped.rs"]
-mod skipped;
+pub(crate) mod skipped;
 
 use std::sync::{Mutex, PoisonError};
 
