@@ -63,4 +63,4 @@ pub use options_control::{FecFormat, FecMode, RateMark, RecoveryMode, SdesItem};
 pub use options_security::{SrtpSuite, ZrtpPolicy};
 pub use peer_connection::Direction;
 pub use raw_video::{Sampling, Scan};
-pub use texture::{TextureAdaptation, TextureTiming};
+pub use texture::{MemoryHandle, TextureAdaptation, TextureTiming};

@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// The source files in the order of the header.
-const SOURCES: [&str; 26] = [
+const SOURCES: [&str; 27] = [
     "error",
     "context",
     "hook",
@@ -38,10 +38,11 @@ const SOURCES: [&str; 26] = [
     "texture/options",
     "texture/server",
     "texture/client",
+    "texture/gpu/mod",
 ];
 
 /// The names of the types in C.
-const NAMES: [(&str, &str); 63] = [
+const NAMES: [(&str, &str); 70] = [
     ("Status", "status"),
     ("Context", "context"),
     ("Session", "session"),
@@ -55,6 +56,7 @@ const NAMES: [(&str, &str); 63] = [
     ("LogHook", "log_hook"),
     ("TextureHook", "texture_hook"),
     ("TextureSourceHook", "texture_source_hook"),
+    ("GpuHook", "gpu_hook"),
     ("Release", "release"),
     ("StreamOptions", "stream_options"),
     ("Codec", "codec"),
@@ -105,6 +107,12 @@ const NAMES: [(&str, &str); 63] = [
     ("TextureClient", "texture_client"),
     ("TextureClientStatistics", "texture_client_counts"),
     ("TextureFrame", "texture_frame"),
+    ("Gpu", "gpu"),
+    ("GpuDescription", "gpu_description"),
+    ("GpuFrame", "gpu_frame"),
+    ("GpuFrameView", "gpu_frame_view"),
+    ("GpuMemory", "gpu_memory"),
+    ("MemoryHandle", "memory_handle"),
 ];
 
 const PREAMBLE: &str = include_str!("preamble.h");
@@ -132,7 +140,14 @@ fn config() -> Config {
         "ZrtpWarning",
         "EventKind",
     ];
-    let more = ["KeyFrame", "RtcpEventKind", "LogLevel", "TextureTiming", "TextureAdaptation"];
+    let more = [
+        "KeyFrame",
+        "RtcpEventKind",
+        "LogLevel",
+        "TextureTiming",
+        "TextureAdaptation",
+        "MemoryHandle",
+    ];
     Config {
         language: Language::C,
         cpp_compat: true,

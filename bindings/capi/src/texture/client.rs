@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rushes::texture::{FrameMemory, TextureShape, TextureSink};
 
-use super::address;
 use super::block::{Block, memory};
 use super::options::{TextureOptions, settings};
+use super::{address, gpu};
 use crate::control_event::nanos;
 use crate::error::{Failure, Status};
 use crate::guard::{guard, guard_with};
@@ -25,9 +25,36 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct TextureClient {
     client: Turn<Option<Arc<rushes::texture::TextureClient>>>,
-    sink: Arc<Sink>,
+    frames: Frames,
 }
 handle_type!(TextureClient, 9, "texture client");
+
+/// Where a client's frames go.
+#[derive(Debug)]
+pub(super) enum Frames {
+    Memory(Arc<Sink>),
+    Device(gpu::Sink),
+}
+
+impl TextureClient {
+    pub(super) fn new(client: rushes::texture::TextureClient, frames: Frames) -> Self {
+        Self { client: Turn::new(Some(Arc::new(client))), frames }
+    }
+
+    pub(super) fn frames(&self) -> &Frames {
+        &self.frames
+    }
+}
+
+impl Frames {
+    /// Returns whether the application's function is running on this thread.
+    fn is_running_here(&self) -> bool {
+        match self {
+            Self::Memory(sink) => sink.callback.is_running_here(),
+            Self::Device(sink) => sink.is_running_here(),
+        }
+    }
+}
 
 /// A received frame of texture video, lent to a hook. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +118,7 @@ pub struct TextureClientStatistics {
 
 /// Receives frames into blocks, and passes them to a C function.
 #[derive(Debug)]
-struct Sink {
+pub(super) struct Sink {
     callback: Callback<TextureHook>,
     /// Locked during a call, because frames of an old shape and of a new one may be completed at
     /// the same time.
@@ -178,7 +205,7 @@ pub extern "C" fn rushes_texture_connect(
         let sink = Arc::new(Sink { callback, calling: Mutex::default(), stream: Mutex::default() });
         let options = settings(options)?.client;
         let new = rushes::texture::TextureClient::connect(server, sink.clone(), options)?;
-        let new = TextureClient { client: Turn::new(Some(Arc::new(new))), sink };
+        let new = TextureClient::new(new, Frames::Memory(sink));
         pointer::write(client, handle::insert(new)?)
     })
 }
@@ -284,7 +311,7 @@ pub extern "C" fn rushes_texture_client_sas(
 pub extern "C" fn rushes_texture_client_close(client: *mut TextureClient) -> Status {
     guard(|| {
         let owner = handle::get(client)?;
-        if owner.sink.callback.is_running_here() {
+        if owner.frames.is_running_here() {
             return Err(busy("a texture client cannot be closed from its own hook"));
         }
         // The turn comes first, so that the handle stays valid if the turn is refused.

@@ -5,7 +5,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
+#[path = "../../../../interop/display.rs"]
+mod display;
 mod examples;
+mod graphics;
 mod installed;
 mod pages;
 mod programs;

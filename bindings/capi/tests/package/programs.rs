@@ -42,7 +42,7 @@ fn plain() -> &'static [PathBuf] {
 }
 
 /// Compiles a test against the shared library.
-fn compile((source, standard): (&str, &str), place: &Path, flags: &[&str]) -> PathBuf {
+pub(crate) fn compile((source, standard): (&str, &str), place: &Path, flags: &[&str]) -> PathBuf {
     let program = place.join(format!("{source}-{standard}"));
     let libraries = prefix().join("lib");
     let mut command = compiler((source, standard));

@@ -1,0 +1,102 @@
+//! Frames in memory of a graphics processor, in a program in C: its test, and the example that shows them.
+
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rushes::texture::source::{Frame, Source, SourceError};
+use rushes::texture::{Format, Layout, Rate, ServerOptions, TextureServer};
+
+use crate::display::Display;
+use crate::programs::compile;
+use crate::rig::{Process, folder, have, home, prefix, run};
+use crate::skipped::missing;
+
+/// The window of the example.
+const WIDTH: u32 = 640;
+const HEIGHT: u32 = 360;
+
+#[test]
+fn frames_in_graphics_memory_are_held_exported_and_returned() {
+    if !have(&["cc"]) {
+        return;
+    }
+    let program = compile(("gpu.c", "c11"), &folder("graphics"), &[]);
+    let output = Command::new(program).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(77) => missing(text, "mesa-vulkan-drivers libvulkan1"),
+        code => assert_eq!(code, Some(0), "{text}"),
+    }
+}
+
+/// Pictures that are red on the left and blue on the right.
+struct Halves(Layout);
+
+impl Source for Halves {
+    fn layout(&self) -> &Layout {
+        &self.0
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::new(30, 1).unwrap()
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        let half = |colour: [u8; 4]| colour.repeat(WIDTH as usize / 2);
+        let row = [half([255, 0, 0, 255]), half([0, 0, 255, 255])].concat();
+        Ok(Some(Frame::new(row.repeat(HEIGHT as usize))))
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+/// Returns how many pixels of a screen are red, and how many are blue.
+fn colours(display: &Display) -> [usize; 2] {
+    let pixels = display.pixels("root");
+    let count = |at: usize| {
+        let is = |pixel: &&[u8; 3]| (0..3).all(|n| pixel[n] == if n == at { 255 } else { 0 });
+        pixels.as_chunks::<3>().0.iter().filter(is).count()
+    };
+    [count(0), count(2)]
+}
+
+#[test]
+fn a_program_with_sdl_shows_frames_that_opengl_imports() {
+    if !have(&["cc", "make", "pkg-config", "Xvfb", "import"]) {
+        return;
+    }
+    if !Command::new("pkg-config").args(["--exists", "sdl2", "gl"]).status().unwrap().success() {
+        return missing("SDL and OpenGL", "libsdl2-dev libgl-dev");
+    }
+    let program = folder("sdl").join("texture_sdl");
+    let mut make = Command::new("make");
+    make.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    make.arg("-C").arg(home().join("examples"));
+    make.arg(format!("OUT={}", program.parent().unwrap().display())).arg(&program);
+    run(&mut make);
+
+    let source = Halves(Layout::new(Format::Rgba8, WIDTH, HEIGHT).unwrap());
+    let options = ServerOptions::default();
+    let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap();
+    let display = Display::of_size("1000x700");
+    let mut command = Command::new(program);
+    command.arg(server.local_address().to_string()).arg("150").env("DISPLAY", &display.name);
+    let viewer = Process::start(&mut command);
+    let all = (WIDTH * HEIGHT / 2) as usize;
+    let start = Instant::now();
+    let mut seen = [0; 2];
+    while seen != [all; 2] && start.elapsed() < Duration::from_secs(60) {
+        seen = colours(&display);
+        sleep(Duration::from_millis(50));
+    }
+    let (success, output) = viewer.end();
+    assert!(success && output.contains("150 frames"), "{output}");
+    assert_eq!(seen, [all; 2], "{output}");
+}
