@@ -698,11 +698,37 @@ typedef int32_t rushes_texture_adaptation;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// How the memory of frames is passed to other graphics interfaces.
+enum rushes_memory_handle
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // A descriptor that Vulkan, OpenGL (GL_EXT_memory_object_fd) and CUDA import, with a driver of the same
+    // version for the same device.
+    RUSHES_MEMORY_HANDLE_OPAQUE_FD = 0,
+    // A dma_buf of Linux, which other drivers and devices import, too.
+    RUSHES_MEMORY_HANDLE_DMA_BUF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rushes_memory_handle rushes_memory_handle;
+#else
+typedef int32_t rushes_memory_handle;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // The identity that streams share: one canonical name, one wall clock.
 typedef struct rushes_context rushes_context;
 
 // A received frame, lent by the stream: its octets stay in the stream's memory.
 typedef struct rushes_frame rushes_frame;
+
+// A graphics processor, used through Vulkan.
+typedef struct rushes_gpu rushes_gpu;
+
+// A received frame in the memory of a graphics processor, held by the application.
+typedef struct rushes_gpu_frame rushes_gpu_frame;
 
 // The frames of a media file or of a live source, one by one.
 typedef struct rushes_media_reader rushes_media_reader;
@@ -1384,6 +1410,62 @@ typedef struct rushes_texture_client_counts {
     // damaged.
     uint64_t stripes_stale;
 } rushes_texture_client_counts;
+
+// A graphics processor's properties. Later versions may add fields at the end.
+typedef struct rushes_gpu_description {
+    // The driver's name for it.
+    char name[256];
+    // Its identifier: VkPhysicalDeviceIDProperties.deviceUUID, GL_DEVICE_UUID_EXT.
+    uint8_t device_uuid[16];
+    // The identifier of its driver, in its version.
+    uint8_t driver_uuid[16];
+    // Whether it is emulated by the main processor.
+    bool is_software;
+} rushes_gpu_description;
+
+// Reports that rushes_texture_client_last() has another frame. It is called on the receiving threads, one call
+// at a time, so lengthy work belongs on another thread.
+typedef void (*rushes_gpu_hook)(void *user);
+
+// A frame's properties. Later versions may add fields at the end.
+typedef struct rushes_gpu_frame_view {
+    // The number of octets of the frame, in the order of the tiles of its format.
+    size_t len;
+    // Its number in the stream, from 0.
+    uint64_t number;
+    // Its format, such as "bc1"; valid until rushes_gpu_frame_release().
+    const char *format;
+    // Pixels in a row.
+    uint32_t width;
+    // Rows.
+    uint32_t height;
+    // Packets that did not arrive in time; their octets were replaced with the previous frame's.
+    uint32_t packets_missing;
+    // Nanoseconds from its first packet until it was complete.
+    uint64_t took;
+    // What its values stand for, as in rushes_texture_frame.
+    uint8_t colour[4];
+    // A number of its memory that no other memory of this process has. The same memory is used again for later
+    // frames, so import it once for each number.
+    uint64_t memory;
+} rushes_gpu_frame_view;
+
+// A frame's memory, as other graphics interfaces import it. Later versions may add fields at the end.
+typedef struct rushes_gpu_memory {
+    // Octets of the memory, from its start. An import must name this size.
+    uint64_t size;
+    // Octets of the buffer to which the memory is bound, at its start. It was created with the usage
+    // VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, which an import of dedicated
+    // memory must name.
+    uint64_t buffer_size;
+    // The descriptor, which belongs to the application: an import takes it over, otherwise close() it.
+    int32_t fd;
+    // The index of the memory's kind in Vulkan, which an import of an opaque descriptor by Vulkan must name.
+    uint32_t memory_type;
+    // Whether an import must say that the memory is dedicated to a buffer (VkMemoryDedicatedAllocateInfo,
+    // GL_DEDICATED_MEMORY_OBJECT_EXT).
+    bool is_dedicated;
+} rushes_gpu_memory;
 
 #ifdef __cplusplus
 extern "C" {
@@ -2518,10 +2600,16 @@ rushes_status rushes_texture_options_format(const struct rushes_texture_options 
 rushes_status rushes_texture_options_quality(const struct rushes_texture_options *options,
                                              const char *quality);
 
-// The transport of the tiles: "udp", "tcp" or "rtp". By default the client lets the server choose,
-// and the server chooses UDP. With keys it is RTP.
+// The transport of the tiles: "udp", "tcp", "rtp" or, if the server has a group, "multicast". By default the
+// client lets the server choose, and the server chooses UDP. With keys it is RTP.
 rushes_status rushes_texture_options_transport(const struct rushes_texture_options *options,
                                                const char *transport);
+
+// The multicast group to which a server sends frames once, for all clients that request the transport
+// "multicast": its address, and the port of the first tile ("239.255.0.1:7100"); each further tile has the next
+// port. Frames are not encrypted, stay on this network, and leave through the interface of the first client.
+rushes_status rushes_texture_options_multicast(const struct rushes_texture_options *options,
+                                               const char *group);
 
 // The number of tiles of a frame, 1 to 64; each has a socket and a thread on both sides. By
 // default the client lets the server choose, and the server uses the number of its processors, at
@@ -2702,6 +2790,52 @@ rushes_status rushes_texture_client_sas(const struct rushes_texture_client *clie
 // From the hook itself it returns RUSHES_ERROR_BUSY and the client stays open. Two clients' hooks
 // must not close each other's client at the same time, since each would wait for the other.
 rushes_status rushes_texture_client_close(struct rushes_texture_client *client);
+
+// Opens the fastest graphics processor that has Vulkan; close it with rushes_gpu_close(). Returns
+// RUSHES_ERROR_UNSUPPORTED if there is none, or if the library was installed without `--gpu`.
+rushes_status rushes_gpu_open(struct rushes_gpu **gpu);
+
+// Gets a graphics processor's properties; `size` is sizeof(rushes_gpu_description).
+rushes_status rushes_gpu_describe(const struct rushes_gpu *gpu,
+                                  struct rushes_gpu_description *description,
+                                  size_t size);
+
+// Closes a graphics processor. Clients and frames that use it remain.
+rushes_status rushes_gpu_close(struct rushes_gpu *gpu);
+
+// Connects to the server at `address` as rushes_texture_connect() does, and receives frames into memory of a
+// graphics processor that other graphics interfaces import as `memory`, a rushes_memory_handle.
+//
+// `hook` (may be NULL) is called, with `user`, for each new frame, which rushes_texture_client_last() then returns;
+// it must not throw. `release` (may be NULL) is called when the hook will not be called any more.
+rushes_status rushes_texture_connect_gpu(const char *address,
+                                         const struct rushes_texture_options *options,
+                                         const struct rushes_gpu *gpu,
+                                         int32_t memory,
+                                         rushes_gpu_hook hook,
+                                         void *user,
+                                         rushes_release release,
+                                         struct rushes_texture_client **client);
+
+// Gets the last complete frame of a client of rushes_texture_connect_gpu(), or returns RUSHES_TIMEOUT before
+// the first. The frame's octets do not change until rushes_gpu_frame_release().
+rushes_status rushes_texture_client_last(const struct rushes_texture_client *client,
+                                         struct rushes_gpu_frame **frame);
+
+// Gets a frame's properties; `size` is sizeof(rushes_gpu_frame_view).
+rushes_status rushes_gpu_frame_look(const struct rushes_gpu_frame *frame,
+                                    struct rushes_gpu_frame_view *view,
+                                    size_t size);
+
+// Gets a frame's memory; `size` is sizeof(rushes_gpu_memory). The graphics processor has written all octets of
+// the frame: there is no fence to wait for. The memory remains until all importers have freed it.
+rushes_status rushes_gpu_frame_export(const struct rushes_gpu_frame *frame,
+                                      struct rushes_gpu_memory *memory,
+                                      size_t size);
+
+// Returns a frame's memory to the client, which uses it again for later frames. All work that reads the memory must
+// be done. The frame may be released after its client was closed, and on any thread.
+rushes_status rushes_gpu_frame_release(struct rushes_gpu_frame *frame);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1217,6 +1217,7 @@ public:
     RUSHES_OPTION(format, (const std::string &name), (get(), name.c_str()))
     RUSHES_OPTION(quality, (const std::string &name), (get(), name.c_str()))
     RUSHES_OPTION(transport, (const std::string &name), (get(), name.c_str()))
+    RUSHES_OPTION(multicast, (const std::string &group), (get(), group.c_str()))
     RUSHES_OPTION(units, (std::uint8_t units), (get(), units))
     RUSHES_OPTION(timing, (rushes_texture_timing timing), (get(), timing))
     RUSHES_OPTION(loops, (bool on = true), (get(), on))

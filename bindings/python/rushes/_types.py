@@ -75,7 +75,7 @@ RawVideo: TypeAlias = (
 #: Frames per second: 60, ``Fraction(60000, 1001)``, 59.94.
 Rate: TypeAlias = int | float | Fraction
 #: The transport of tiles.
-Transport: TypeAlias = Literal["udp", "tcp", "rtp"]
+Transport: TypeAlias = Literal["udp", "tcp", "rtp", "multicast"]
 #: When pictures are taken from a source.
 Timing: TypeAlias = Literal["live", "every-frame", "flat-out"]
 #: The source of a texture server's pictures.
@@ -181,6 +181,7 @@ class TextureServerOptions(TypedDict, total=False):
     recovery: bool
     fec: Literal["off", "auto"] | int
     packing: bool
+    multicast: str | None
     colour: tuple[int, int, int, int] | None
     clients_max: int
     clients_per_host_max: int

@@ -2,6 +2,7 @@
 
 mod block;
 mod client;
+mod gpu;
 mod options;
 mod server;
 mod source;
@@ -13,6 +14,7 @@ use rushes::texture::{Format, Transport};
 use crate::error::Failure;
 use crate::options::argument;
 pub use client::TextureFrame;
+pub use gpu::MemoryHandle;
 pub use options::{TextureAdaptation, TextureTiming};
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {
@@ -36,7 +38,12 @@ fn transport(name: &str) -> Result<Transport, Failure> {
         "udp" => Transport::Udp,
         "tcp" => Transport::Tcp,
         "rtp" => Transport::Rtp,
-        _ => return Err(argument(format!("{name:?} is not a transport: udp, tcp or rtp"))),
+        "multicast" => Transport::Multicast,
+        _ => {
+            return Err(argument(format!(
+                "{name:?} is not a transport: udp, tcp, rtp or multicast"
+            )));
+        }
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rushes::texture::{
-    Adaptation, ClientOptions, Colour, Fec, ServerOptions, Timing, UnknownQuality,
+    Adaptation, ClientOptions, Colour, Fec, MulticastGroup, ServerOptions, Timing, UnknownQuality,
 };
 use rushes::{Burst, Pacing};
 
@@ -125,8 +125,8 @@ pub extern "C" fn rushes_texture_options_quality(
     })
 }
 
-/// The transport of the tiles: "udp", "tcp" or "rtp". By default the client lets the server choose,
-/// and the server chooses UDP. With keys it is RTP.
+/// The transport of the tiles: "udp", "tcp", "rtp" or, if the server has a group, "multicast". By default the
+/// client lets the server choose, and the server chooses UDP. With keys it is RTP.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_transport(
     options: *const TextureOptions,
@@ -136,6 +136,23 @@ pub extern "C" fn rushes_texture_options_transport(
         let transport = self::transport(pointer::text(transport)?)?;
         settings.server.transport = transport;
         settings.client.transport = Some(transport);
+        Ok(())
+    })
+}
+
+/// The multicast group to which a server sends frames once, for all clients that request the transport
+/// "multicast": its address, and the port of the first tile ("239.255.0.1:7100"); each further tile has the next
+/// port. Frames are not encrypted, stay on this network, and leave through the interface of the first client.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_multicast(
+    options: *const TextureOptions,
+    group: *const c_char,
+) -> Status {
+    change(options, |settings| {
+        let text = pointer::text(group)?;
+        let wrong =
+            |_| argument(format!("{text:?} is not a group and a port; type \"239.255.0.1:7100\""));
+        settings.server.multicast = Some(MulticastGroup::new(text.parse().map_err(wrong)?));
         Ok(())
     })
 }

@@ -204,7 +204,7 @@ impl TextureClient {
         })
     }
 
-    /// The transport of the frames, "udp", "tcp" or "rtp", or `None` before one is chosen.
+    /// The transport of the frames, "udp", "tcp", "rtp" or "multicast", or `None` before one is chosen.
     #[getter]
     fn transport(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.ask(py, |client| client.transport().and_then(name_of))

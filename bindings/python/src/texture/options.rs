@@ -5,16 +5,20 @@ use std::net::SocketAddr;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::texture::{
-    Adaptation, ClientOptions, Colour, Fec, Format, FrameRate, Rate, ServerOptions, Timing,
-    Transport,
+    Adaptation, ClientOptions, Colour, Fec, Format, FrameRate, MulticastGroup, Rate, ServerOptions,
+    Timing, Transport,
 };
 use rushes::{Pacing, Security};
 
 use crate::error::{ConfigError, NetError};
 use crate::options::{FEC_AUTO_MAX, Setting, burst, fraction, unknown};
 
-const TRANSPORTS: [(&str, Transport); 3] =
-    [("udp", Transport::Udp), ("tcp", Transport::Tcp), ("rtp", Transport::Rtp)];
+const TRANSPORTS: [(&str, Transport); 4] = [
+    ("udp", Transport::Udp),
+    ("tcp", Transport::Tcp),
+    ("rtp", Transport::Rtp),
+    ("multicast", Transport::Multicast),
+];
 
 const TIMINGS: [(&str, Timing); 3] =
     [("live", Timing::Live), ("every-frame", Timing::EveryFrame), ("flat-out", Timing::FlatOut)];
@@ -113,6 +117,7 @@ pub(super) fn of_server(
             "recovery" => options.recovery = setting.get()?,
             "fec" => options.fec = fec(setting)?,
             "packing" => options.packing = setting.get()?,
+            "multicast" => options.multicast = Some(MulticastGroup::new(setting.parse()?)),
             "colour" => stated = Some(colour(setting)?),
             "clients_max" => options.clients_max = setting.int()?,
             "clients_per_host_max" => options.clients_per_host_max = setting.int()?,
