@@ -302,7 +302,8 @@ pub(crate) struct MulticastArgs {
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct WindowArgs {
     /// Show frames in a window: received into the graphics processor's memory, decoded as they are
-    /// drawn. F or F11 fills the screen, S shows statistics, Escape or Q closes it
+    /// drawn. F or F11 fills the screen, S shows statistics, C asks for the next format of bc1, ycocg-bc3,
+    /// yuv420 and rgb24, - for half the frame rate and + for twice, Escape or Q closes it
     #[cfg_attr(not(feature = "window"), doc = "(not in this build: cargo's feature `window`)")]
     #[arg(long)]
     pub(crate) window: bool,

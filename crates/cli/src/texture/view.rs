@@ -1,14 +1,14 @@
 //! `rushes texture view`: receives a server's frames into a file, or only measures them.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rushes::net::resolve;
 use rushes::texture::{
-    ClientOptions, ClientStatistics, FrameRate, Rate, Stopped, TextureClient, TextureError,
-    TextureSink, Transfer,
+    ClientOptions, ClientStatistics, Format, FrameRate, Rate, Stopped, TextureClient, TextureError,
+    TextureSink, Transfer, Transport,
 };
 use rushes::zrtp::SasStatus;
 
@@ -32,6 +32,26 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum wait for missing packets when writing a file; below, the number of frames in progress.
 const FILE_DEADLINE: Duration = Duration::from_secs(1);
 const FILE_SLOTS: usize = 8;
+
+/// What the person who watches asks the server for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wish {
+    /// The next of [`FORMATS`].
+    NextFormat,
+    /// Half the frame rate.
+    Slower,
+    /// Twice the frame rate, up to that of the beginning.
+    Faster,
+}
+
+/// Wishes that were not passed on yet.
+pub(super) type Wishes = Arc<Mutex<Vec<Wish>>>;
+
+/// The formats that are asked for in turn.
+const FORMATS: [Format; 4] = [Format::Bc1, Format::YCoCgBc3, Format::Yuv420, Format::Rgb24];
+
+/// The least frame rate, as a part of that of the beginning.
+const SLOWEST: u64 = 8;
 
 /// The reason why reception ended.
 #[derive(Debug)]
@@ -63,14 +83,15 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     if args.window.window {
         return window::run(args, &interrupt, options);
     }
-    receive(args, &interrupt, options, |counting| counting)
+    receive(args, &interrupt, options, Wishes::default(), |counting| counting)
 }
 
-/// Receives until the end; `sink` creates the sink for the frames from the sink that counts them.
+/// Receives until the end, and asks the server for what is wished; `sink` creates the sink for the frames from the sink that counts them.
 pub(super) fn receive<S: TextureSink + 'static>(
     args: &ViewArgs,
     interrupt: &Interrupt,
     options: ClientOptions,
+    wishes: Wishes,
     sink: impl FnOnce(Arc<ViewSink>) -> Arc<S>,
 ) -> anyhow::Result<Outcome> {
     let kind = args.output.as_deref().map(Kind::of).transpose()?;
@@ -83,7 +104,8 @@ pub(super) fn receive<S: TextureSink + 'static>(
     } else {
         (ViewSink::counting(args.frames), None)
     };
-    let counting = Arc::new(counting);
+    let is_of_group = options.transport == Some(Transport::Multicast);
+    let counting = Arc::new(if is_of_group { counting.of_group() } else { counting });
     let client = TextureClient::connect(server, sink(counting.clone()), options);
     let sink = counting;
     let client = client.map_err(|error| match &error {
@@ -117,7 +139,8 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let format = client.shape().map_or("", |shape| shape.layout().format().name());
     let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));
     metrics.observe(|| viewed.clone());
-    let mut watch = Watch { client, sink, file, live, agreed: None, viewed };
+    let rate = client.rate();
+    let mut watch = Watch { client, sink, file, live, agreed: None, viewed, wishes, rate };
     let (end, time) = watch.run(args, interrupt);
     watch.poll_sas(args);
     let Watch { client, sink, file, live, agreed, .. } = watch;
@@ -176,6 +199,15 @@ fn rate_of(rate: FrameRate) -> Rate {
     Rate::new(rate.numerator, rate.denominator).unwrap_or(Rate::DEFAULT)
 }
 
+/// Returns twice the present rate or half of it, between the first one and an eighth of that.
+fn changed(first: FrameRate, now: FrameRate, is_faster: bool) -> FrameRate {
+    let of = |a: FrameRate, b: FrameRate| u64::from(a.numerator) * u64::from(b.denominator);
+    let part = of(first, now).checked_div(of(now, first)).unwrap_or(1);
+    let part = if is_faster { part / 2 } else { part.saturating_mul(2) };
+    let part = part.clamp(1, SLOWEST) as u32;
+    FrameRate { denominator: first.denominator.saturating_mul(part), ..first }
+}
+
 /// The state that is polled while frames arrive.
 struct Watch {
     client: TextureClient,
@@ -184,9 +216,36 @@ struct Watch {
     live: Live,
     agreed: Option<SasStatus>,
     viewed: Arc<metrics::Viewed>,
+    wishes: Wishes,
+    /// The frame rate of the beginning.
+    rate: Option<FrameRate>,
 }
 
 impl Watch {
+    /// Asks the server for what is wished.
+    fn poll_wishes(&self) {
+        let wishes =
+            std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
+        for wish in wishes {
+            let format = self.client.shape().map(|shape| shape.layout().format());
+            match (wish, format, self.rate.zip(self.client.rate())) {
+                (Wish::NextFormat, Some(format), _) => {
+                    let at = FORMATS.iter().position(|it| *it == format);
+                    let next = FORMATS[at.map_or(0, |at| (at + 1) % FORMATS.len())];
+                    self.live.print(&format!("asking for {next}"));
+                    self.client.change(Some(next), None);
+                }
+                (Wish::Slower | Wish::Faster, _, Some((first, now))) => {
+                    let rate = changed(first, now, matches!(wish, Wish::Faster));
+                    let per_second = f64::from(rate.numerator) / f64::from(rate.denominator);
+                    self.live.print(&format!("asking for {per_second:.2} frames/s"));
+                    self.client.change(None, Some(rate));
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Shows the words to compare as soon as they are known.
     fn poll_sas(&mut self, args: &ViewArgs) {
         if self.agreed.is_some() || !args.delivery.security.agrees_on_keys() {
@@ -208,6 +267,7 @@ impl Watch {
                 break End::Stopped(stopped);
             }
             self.poll_sas(args);
+            self.poll_wishes();
             if self.file.as_ref().is_some_and(FileThread::has_ended) {
                 break End::File;
             }
@@ -232,5 +292,25 @@ impl Watch {
             }
         };
         (end, start.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_halved_to_an_eighth_and_doubled_to_the_first() {
+        let rate = |denominator| FrameRate { numerator: 30_000, denominator };
+        let first = rate(1_001);
+        let mut now = first;
+        for part in [2, 4, 8, 8] {
+            now = changed(first, now, false);
+            assert_eq!(now, rate(1_001 * part));
+        }
+        for part in [4, 2, 1, 1] {
+            now = changed(first, now, true);
+            assert_eq!(now, rate(1_001 * part));
+        }
     }
 }

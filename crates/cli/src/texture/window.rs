@@ -11,6 +11,7 @@ use rushes_gpu::{Gpu, GpuSink, Shown, Upload, Viewer, WindowHandle, WindowOption
 use super::args::ViewArgs;
 use super::sink::ViewSink;
 use super::view;
+use super::view::{Wish, Wishes};
 use crate::Outcome;
 use crate::interrupt::Interrupt;
 use crate::recv::window::{CloseOnDrop, InterruptOnDrop};
@@ -36,6 +37,7 @@ pub(super) fn run(
             scope,
             device: String::new(),
             seen: Arc::default(),
+            wishes: Wishes::default(),
             thread: None,
         };
         let shown = rushes_gpu::show(&options, &mut watching);
@@ -58,6 +60,7 @@ struct Watching<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     device: String,
     seen: Arc<Mutex<Seen>>,
+    wishes: Wishes,
     thread: Option<ScopedJoinHandle<'scope, anyhow::Result<Outcome>>>,
 }
 
@@ -85,13 +88,23 @@ impl Viewer for Watching<'_, '_> {
             // lost.
             options.deadline_min = options.deadline_max;
         }
-        let seen = Arc::clone(&self.seen);
+        let (seen, wishes) = (Arc::clone(&self.seen), Arc::clone(&self.wishes));
         self.thread = Some(self.scope.spawn(move || {
             let _close_on_drop = CloseOnDrop(window.clone());
             let sink = |counting| Arc::new(WindowSink { counting, device, window, seen });
-            view::receive(args, interrupt, options, sink)
+            view::receive(args, interrupt, options, wishes, sink)
         }));
         Ok(())
+    }
+
+    fn key(&mut self, character: &str) {
+        let wish = match character {
+            "c" => Wish::NextFormat,
+            "-" => Wish::Slower,
+            "+" => Wish::Faster,
+            _ => return,
+        };
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push(wish);
     }
 
     fn lines(&mut self, shown: &Shown) -> Vec<String> {

@@ -89,17 +89,22 @@ pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T 
 
 /// Returns a frame of the pattern, encoded to BC1 and decoded.
 pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
+    expected_by(Format::Bc1, source, number)
+}
+
+/// Returns a frame of the pattern, encoded to a format and decoded.
+fn expected_by(format: Format, source: &str, number: u32) -> Vec<u8> {
     let mut pattern = open(source.as_ref(), &RawHint::default()).unwrap();
     let mut frame = pattern.next_frame().unwrap().unwrap();
     for _ in 0..number {
         frame = pattern.next_frame().unwrap().unwrap();
     }
     let (input, (width, height)) = (pattern.layout().format(), SIZE);
-    let encoder = Encoder::new(input, Format::Bc1, width, height).unwrap();
+    let encoder = Encoder::new(input, format, width, height).unwrap();
     let mut blocks = vec![0; encoder.output().bytes()];
     let rows = 0..encoder.output().planes()[0].rows;
     encoder.encode_rows(&frame, 0, rows, &mut blocks).unwrap();
-    let decoder = Decoder::new(Format::Bc1, width, height, Format::Rgb24).unwrap();
+    let decoder = Decoder::new(format, width, height, Format::Rgb24).unwrap();
     let mut picture = vec![0; decoder.output().bytes()];
     decoder.decode(&blocks, &mut picture).unwrap();
     picture
@@ -108,11 +113,21 @@ pub(crate) fn expected(source: &str, number: u32) -> Vec<u8> {
 /// Returns the picture in a window of the pattern's size, and its number, or `None` unless every
 /// pixel equals the decoder's.
 pub(crate) fn exact(display: &Display, window: &str, source: &str) -> Option<(u32, Vec<u8>)> {
+    exact_by(Format::Bc1, display, window, source)
+}
+
+/// The same for frames in a format.
+fn exact_by(
+    format: Format,
+    display: &Display,
+    window: &str,
+    source: &str,
+) -> Option<(u32, Vec<u8>)> {
     let layout = Layout::new(Format::Rgb24, SIZE.0, SIZE.1).unwrap();
     let picture = display.pixels(window);
     // A picture taken between two frames has parts of both.
     let number = read_counter(&layout, &picture)?;
-    let wanted = expected(source, number);
+    let wanted = expected_by(format, source, number);
     let is_same = picture.iter().zip(&wanted).all(|(have, want)| have.abs_diff(*want) <= 1);
     is_same.then_some((number, picture))
 }
@@ -135,6 +150,11 @@ fn a_window_opens_at_the_size_of_the_picture_shows_every_pixel_takes_another_siz
         read_counter(&layout, &display.pixels(&window)).filter(|&later| later > number)
     });
 
+    // The next format is asked for with a key, and half the frame rate with another.
+    display.key(&window, "c");
+    wait_for("another format", || exact_by(Format::YCoCgBc3, &display, &window, source));
+    display.key(&window, "minus");
+
     // In a narrower window the aspect ratio is kept, with black above and below.
     display.xdotool(&["windowsize", &window, "320", "400"]);
     wait_for("black above and below", || {
@@ -148,7 +168,10 @@ fn a_window_opens_at_the_size_of_the_picture_shows_every_pixel_takes_another_siz
     display.key(&window, "q");
     let output = viewer.finish();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("ended as requested"), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    for line in ["ended as requested", "asking for ycocg-bc3", "asking for 5.00 frames/s"] {
+        assert!(said.contains(line), "{said}");
+    }
 }
 
 #[test]

@@ -201,7 +201,7 @@ impl<'a, V: Viewer> App<'a, V> {
                 open.window.request_redraw();
             }
             "q" | "Q" => events.exit(),
-            _ => {}
+            other => self.viewer.key(&other.to_lowercase()),
         }
     }
 }
@@ -237,6 +237,7 @@ impl<V: Viewer> ApplicationHandler<UserEvent> for App<'_, V> {
     fn user_event(&mut self, events: &ActiveEventLoop, event: UserEvent) {
         match event {
             UserEvent::Frame => self.poll_frames(events),
+            UserEvent::Close if self.open.is_none() => events.exit(),
             UserEvent::Close => {
                 self.closes_at = Some(Instant::now() + CLOSING);
                 self.poll_frames(events);

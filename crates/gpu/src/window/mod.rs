@@ -151,6 +151,9 @@ pub trait Viewer {
     /// Returns the lines of the statistics, in ASCII. Called for each frame while the statistics
     /// are visible.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
+
+    /// Called for a key that the window does not use itself, with its character in lower case.
+    fn key(&mut self, _character: &str) {}
 }
 
 /// Opens a window and shows frames until the user or its handle closes it.

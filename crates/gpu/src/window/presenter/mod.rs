@@ -106,11 +106,7 @@ impl<F> Presenter<F> {
     ///
     /// Returns whether frames are held, which may be due at other times now.
     pub(super) fn note_captured(&mut self, number: u64, at: Instant) -> bool {
-        let is_old = |last: &Times| number.saturating_add(RESTART) <= last.number;
-        // A report that comes so late says nothing of the frames that are held.
-        if !self.times.back().is_some_and(is_old) {
-            self.note(number, |times| times.captured_at = Some(at));
-        }
+        self.note(number, |times| times.captured_at = Some(at));
         !self.held.is_empty()
     }
 
@@ -145,9 +141,6 @@ impl<F> Presenter<F> {
 
     /// Changes the times of a frame.
     fn note(&mut self, number: u64, change: impl FnOnce(&mut Times)) {
-        if self.times.back().is_some_and(|last| number.saturating_add(RESTART) <= last.number) {
-            self.times.clear();
-        }
         let at = self.times.partition_point(|times| times.number < number);
         if self.times.get(at).is_none_or(|times| times.number != number) {
             self.times.insert(at, Times { number, captured_at: None, ready_at: None });
