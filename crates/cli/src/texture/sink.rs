@@ -17,6 +17,9 @@ use crate::metrics::Histogram;
 /// Maximum number of frames queued for the disk or being written.
 const QUEUE: usize = 8;
 
+/// Stands for any number: those who join a group begin with any frame.
+const ANY: u64 = u64::MAX;
+
 /// A queued frame, and its layout.
 type QueuedFrame = (Layout, Vec<u8>);
 
@@ -29,7 +32,7 @@ pub(crate) struct ViewSink {
     damaged: AtomicU64,
     lost: AtomicU64,
     left_out: AtomicU64,
-    /// The number that the next frame has if none is lost.
+    /// The number that the next frame has if none is lost; [`ANY`] before the first frame of a group.
     next: AtomicU64,
     /// Maximum error of capture times.
     clock_error: Mutex<Option<Duration>>,
@@ -100,6 +103,11 @@ impl ViewSink {
             Queue { full: Mutex::new(Some(to_writer)), free: Mutex::new(from_writer), waits };
         let sink = Self { queue: Some(queue), ..Self::counting(most) };
         (sink, Waiting { full, free })
+    }
+
+    /// Counts no frames as lost before the first one.
+    pub(crate) fn of_group(self) -> Self {
+        Self { next: AtomicU64::new(ANY), ..self }
     }
 
     /// Returns the counts so far.

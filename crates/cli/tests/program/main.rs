@@ -75,6 +75,8 @@ mod texture_ends;
 mod texture_files;
 #[cfg(all(target_os = "linux", feature = "window"))]
 mod texture_gpu;
+#[cfg(target_os = "linux")]
+mod texture_multicast;
 #[cfg(unix)]
 mod texture_pipes;
 #[cfg(unix)]

@@ -146,7 +146,7 @@ fn a_wrong_command_line_exits_with_2_and_advice() {
         (&["view", "127.0.0.1:0", "--null"], "port"),
         (&["view", "127.0.0.1:1", "--output", "a.mp4"], ".y4m"),
         (&["view", "127.0.0.1:1", "--output", "-", "--json"], "standard output"),
-        (&["view", "127.0.0.1:1", "--null", "--transport", "quic"], "udp, tcp or rtp"),
+        (&["view", "127.0.0.1:1", "--null", "--transport", "quic"], "udp, tcp, rtp or multicast"),
         (
             &["view", "h:1", "--null", "--transport", "udp", "--srtp", "AEAD_AES_128_GCM"],
             "--transport rtp",

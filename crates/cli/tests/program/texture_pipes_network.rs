@@ -78,7 +78,9 @@ fn a_pipe_over_a_network_that_loses_packets_has_each_frame_once_and_in_order() {
         let count = |name: &str| report[name].as_u64().unwrap();
         assert_eq!(count("frames") + count("frames_lost"), 40, "{report}");
         let damaged = count("frames_damaged");
-        assert!(damaged + count("frames_lost") > 0 && damaged < count("frames"), "{report}");
+        // All that was lost may arrive again in time, over UDP.
+        let lost = damaged + count("frames_lost") + count("packets_recovered");
+        assert!(lost > 0 && damaged < count("frames"), "{report}");
         assert!(same as u64 >= count("frames") - damaged, "{same} {report}");
     }
 }
