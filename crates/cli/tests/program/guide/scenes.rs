@@ -624,6 +624,26 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: Some((".ci/run", ".ci/ciphers rushes-crypto")),
     },
     Elsewhere {
+        command: "bindings/capi/install --gpu --prefix ~/rushes",
+        reason: "takes minutes; what it installs is built with the tests",
+        proof: Some(("bindings/capi/Cargo.toml", "features = [\"gpu\"]")),
+    },
+    Elsewhere {
+        command: "PKG_CONFIG_PATH=~/rushes/lib/pkgconfig make -C bindings/capi/examples",
+        reason: "is run with the installed library of the tests",
+        proof: Some(("bindings/capi/tests/package/examples.rs", "PKG_CONFIG_PATH")),
+    },
+    Elsewhere {
+        command: "rushes texture serve pattern:1280x720@60 --listen 127.0.0.1:7000",
+        reason: "is the server of the next command",
+        proof: Some(("bindings/capi/tests/package/graphics.rs", "TextureServer::serve")),
+    },
+    Elsewhere {
+        command: "bindings/capi/examples/texture_sdl 127.0.0.1:7000",
+        reason: "is run with the installed library of the tests",
+        proof: Some(("bindings/capi/tests/package/graphics.rs", "texture_sdl")),
+    },
+    Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
         reason: BUILDS,
         proof: Some(("bindings/capi/tests/package/rig.rs", "install")),
