@@ -35,6 +35,7 @@ const FILE_SLOTS: usize = 8;
 
 /// What the person who watches asks the server for.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "window"), allow(dead_code, reason = "the keys of a window ask"))]
 pub(super) enum Wish {
     /// The next of [`FORMATS`].
     NextFormat,

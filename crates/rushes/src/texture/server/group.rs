@@ -103,7 +103,7 @@ pub(super) struct Group {
 /// A client's place in a group.
 pub(super) struct Member {
     pub(super) group: Arc<Group>,
-    /// Whether the group began with this client, whose stream then starts the source.
+    /// Whether the group began with this client.
     is_first: bool,
 }
 
@@ -153,12 +153,11 @@ impl Member {
         }
     }
 
-    /// Lets the client know of the frames that are sent from now on. The first client's stream starts the source.
+    /// Lets the client know of the frames that are sent from now on. The source starts with the first client that
+    /// does, so that none waits for another.
     pub(super) fn follow(&self, inner: &Inner, client: &Arc<Work>) {
         self.group.work().add_follower(client.clone());
-        if self.is_first {
-            self.group.feed(inner);
-        }
+        self.group.feed(inner);
     }
 
     /// Ends the membership, and with the last one the group.
@@ -167,11 +166,6 @@ impl Member {
         client.inspect(|client| group.work().remove_follower(client));
         let mut current = lock(&inner.group);
         if group.clients.fetch_sub(1, Ordering::AcqRel) > 1 {
-            drop(current);
-            // The others need not wait for a client that has left.
-            if self.is_first {
-                group.feed(inner);
-            }
             return;
         }
         if current.as_ref().is_some_and(|it| Arc::ptr_eq(it, group)) {
@@ -219,6 +213,16 @@ impl Group {
             fed_since: Mutex::new(None),
             dropped: AtomicU64::new(0),
         })
+    }
+
+    /// Returns the group that a client can join, if there is one.
+    pub(super) fn current(inner: &Inner) -> Option<Arc<Self>> {
+        lock(&inner.group).clone().filter(|group| !group.work().is_over())
+    }
+
+    /// Returns how pictures become frames.
+    pub(super) fn encoding(&self) -> Arc<Encoding> {
+        self.encoding.clone()
     }
 
     /// Returns the format of the frames.

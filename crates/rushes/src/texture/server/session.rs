@@ -72,10 +72,10 @@ impl Session {
         let _turn = lock(&inner.beginning);
         let peer = wire.socket.peer_address().ip();
         let with = (options, inner.units_left());
-        let of_group = lock(&inner.group).as_ref().map(|group| group.format());
+        let of_group = Group::current(inner).map(|group| group.format());
         let is_of_group = choose::transport_of(wishes, options) == Transport::Multicast;
         let format = if is_of_group { of_group.or(format) } else { format };
-        let choice = choose::choose(wishes, &inner.layout, inner.rate, with, format)?;
+        let mut choice = choose::choose(wishes, &inner.layout, inner.rate, with, format)?;
         if is_of_group {
             Group::check_format(of_group, &choice)?;
         }
@@ -85,6 +85,7 @@ impl Session {
         let security = security.map_err(|error| (Reason::Unsupported, error.to_string()))?;
         let (binding, member, offer) = if is_of_group {
             let member = Member::join(inner, &choice, &wire.socket)?;
+            choice.encoding = member.group.encoding();
             let binding = member.binding(token, &wire.socket);
             let binding = binding.inspect_err(|_| member.leave(inner, None))?;
             let mut offer = choose::offer(&choice, &binding);
