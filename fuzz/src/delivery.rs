@@ -31,7 +31,9 @@ pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
     let at = |place: usize| body.get(place).copied().unwrap_or(1);
     let units = [at(0) & 15, at(1) & 1, at(2) & 1];
     let count = units.iter().map(|units| usize::from(*units)).sum::<usize>();
-    let transport = [Transport::Udp, Transport::Tcp, Transport::Rtp][usize::from(at(3) % 3)];
+    let transports = [Transport::Udp, Transport::Tcp, Transport::Rtp, Transport::Multicast];
+    let transport = transports[usize::from(at(3) % 4)];
+    let group = (transport == Transport::Multicast).then(|| ([239, 1, 1, at(11)], 9).into());
     let is_rtp = transport == Transport::Rtp;
     let rate = FrameRate { numerator: 60, denominator: u32::from(at(4)) };
     Offer {
@@ -48,6 +50,7 @@ pub(crate) fn offer(epoch: u16, body: &[u8]) -> Offer {
         clock_rate: if is_rtp { 90_000 } else { 0 },
         abilities: Abilities(at(8) & 9),
         colour: [at(9), at(10), 1, 0],
+        group,
     }
 }
 
