@@ -1,6 +1,6 @@
 //! Errors in the peer's octets, and in calls by the application.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! Offers of a server, and answers of a client.
 
-use std::net::SocketAddr;
+use core::net::SocketAddr;
 
 use super::error::OfferError;
 use super::transport::{Abilities, FrameRate, Token, Transport};

@@ -1,6 +1,6 @@
 //! Parsing of messages.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use core::net::{Ipv6Addr, SocketAddr};
 
 use super::error::MessageError;
 use super::message::{

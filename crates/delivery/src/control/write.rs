@@ -1,6 +1,6 @@
 //! Serialisation of messages.
 
-use std::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, SocketAddr};
 
 use super::message::{
     ACCEPT, CHANGE, FRAME, Message, NACK, NACK_RUNS_MAX, OFFER, PING, PONG, REFUSE, REPORT, SEALED,
