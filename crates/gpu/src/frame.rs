@@ -79,8 +79,9 @@ impl DeviceFrame {
         Self { memory, length: layout.bytes(), id, exported }
     }
 
-    /// Returns a number that no other memory of this process has, so that whoever imports memory need not import
-    /// it again for each frame.
+    /// Returns the number of the frame's memory, which no other memory of this process has.
+    ///
+    /// Later frames use the same memory again, so importers need to import it only once for each number.
     pub fn id(&self) -> u64 {
         self.id
     }

@@ -32,11 +32,11 @@ pub struct ClientOptions {
     /// 0, the default, means 3 and, with [`recovery`](Self::recovery) over UDP, those that arrive while a
     /// frame waits for packets that are sent again: up to 8 in all, with at most 256 MiB more.
     pub slots: usize,
-    /// Whether packets that did not arrive are requested (UDP); on by default. The server must support it.
+    /// Whether packets that did not arrive are requested (UDP and multicast); on by default. The server must support it.
     ///
     /// A packet is requested if later ones of its stripe have arrived, up to three times, while an answer
     /// can arrive within [`deadline_max`](Self::deadline_max). Until then its frame waits, and those after
-    /// it.
+    /// it. A client of a multicast group requests packets if the server supports it, whatever this is.
     pub recovery: bool,
     /// Whether packed stripes are received; on by default. The server decides whether to send any
     /// ([`ServerOptions::packing`](crate::texture::ServerOptions::packing)).

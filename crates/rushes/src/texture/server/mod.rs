@@ -96,7 +96,7 @@ struct Inner {
     feed: Feed,
     tally: Tally,
     sessions: Mutex<Places<Binding>>,
-    /// What is sent to the group, while a client has joined it.
+    /// The sender of the multicast group, while it has clients.
     group: Mutex<Option<Arc<Group>>>,
     /// Locked while a session begins, so that sessions begin one at a time.
     beginning: Mutex<()>,

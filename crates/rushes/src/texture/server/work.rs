@@ -73,7 +73,7 @@ pub(super) struct Work {
     is_recovered: bool,
     /// Whether stripes may be packed.
     is_packed: bool,
-    /// What sends the frames of a client by multicast, which has no units.
+    /// The work of the group, which sends the frames of a client that has joined it.
     followed: Option<Arc<Work>>,
 }
 
@@ -127,7 +127,7 @@ struct State {
     before: Option<Before>,
     refresh: BTreeSet<usize>,
     failure: Option<String>,
-    /// The clients that are told of each frame, by multicast.
+    /// The work of each client of the group, which gets a notice of each frame.
     followers: Vec<Arc<Work>>,
     /// Whether no more pictures follow.
     has_ended: bool,
