@@ -1,6 +1,7 @@
 //! Received frames in device memory: tiles are copied when they arrive, frames are drawn when
 //! complete.
 
+mod hand_over;
 mod pool;
 mod ring;
 mod staging;
@@ -22,6 +23,7 @@ use crate::error::GpuError;
 use crate::export::MemoryHandle;
 use crate::frame::{DeviceFrame, not_exported};
 use crate::mapped::Exported;
+use hand_over::{HandOver, Submitted};
 use pool::{Kind, Pool};
 use staging::Staging;
 
@@ -52,8 +54,9 @@ pub struct ReceivedFrame {
 /// Units are received directly into memory that the device reads. The device copies each tile as
 /// soon as it is complete, while others are still being received; tiles that become complete
 /// together are copied by one submit. The main processor copies nothing, except, with
-/// [`Upload::Ring`], up to 3 bytes at the ends of tiles that are not whole words. A frame does not
-/// change while it is held.
+/// [`Upload::Ring`], up to 3 bytes at the ends of tiles that are not whole words. A thread of the
+/// sink waits for the device, and passes frames on: receiving threads wait only if it is still busy
+/// with the frame before. A frame does not change while it is held.
 ///
 /// During `frame_done`, [`TextureFrame::copy_to`] yields zeros with [`Upload::Ring`], because the
 /// frame's bytes then belong to the device. With [`Upload::Persistent`] it may be very slow,
@@ -65,7 +68,7 @@ pub struct GpuSink {
     upload: Upload,
     kind: Option<Kind>,
     is_stepped: bool,
-    on_frame: Box<dyn Fn(&ReceivedFrame) + Send + Sync>,
+    hand_over: HandOver,
     stream: Mutex<Option<Arc<Stream>>>,
     submits: AtomicU64,
     tiles: AtomicU64,
@@ -90,8 +93,9 @@ struct State {
 impl GpuSink {
     /// Creates a sink that receives into the memory of a device.
     ///
-    /// `on_frame` is called for each frame, on a receiving thread, when the whole frame is in
-    /// device memory.
+    /// `on_frame` is called for each frame, in order, when the whole frame is in device memory. The
+    /// thread that calls it is the sink's own; the next frame waits until it returns.
+    /// If it panics, the client ends with that as the reason.
     pub fn new(
         gpu: &Gpu,
         upload: Upload,
@@ -102,7 +106,7 @@ impl GpuSink {
             upload,
             kind: None,
             is_stepped: true,
-            on_frame: Box::new(on_frame),
+            hand_over: HandOver::new(gpu, Arc::new(on_frame)),
             stream: Mutex::new(None),
             submits: AtomicU64::new(0),
             tiles: AtomicU64::new(0),
@@ -187,8 +191,12 @@ impl GpuSink {
         self.tiles.fetch_add(tiles.len() as u64, Ordering::Relaxed);
     }
 
-    /// Waits until a slot's copies are done, and returns its frame.
-    fn finish(&self, stream: &Stream, slot: usize) -> Option<Arc<DeviceFrame>> {
+    /// Submits what is left of a slot's copies; returns the frame, and what to wait for.
+    fn finish(
+        &self,
+        stream: &Stream,
+        slot: usize,
+    ) -> Option<(Arc<DeviceFrame>, wgpu::SubmissionIndex)> {
         let state = lock(&stream.state);
         self.copy_with(stream, state);
         let mut state = lock(&stream.state);
@@ -206,16 +214,7 @@ impl GpuSink {
         if self.is_stepped {
             self.copy_complete_tiles(stream);
         }
-        let wait = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
-        let copied = self.gpu.device.poll(wait);
-        staging.reuse(&self.gpu);
-        match copied {
-            Ok(_) => Some(frame),
-            Err(error) => {
-                tracing::error!("{}", GpuError::Device(error.to_string()));
-                None
-            }
-        }
+        Some((frame, submitted))
     }
 
     fn current_stream(&self) -> Option<Arc<Stream>> {
@@ -225,6 +224,9 @@ impl GpuSink {
 
 impl TextureSink for GpuSink {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
+        self.hand_over.start()?;
+        // The frames of the stream before are passed on first.
+        self.hand_over.wait();
         let best = || Kind::Drawn(Path::best(&self.gpu, shape.layout()));
         let kind = self.kind.unwrap_or_else(best);
         let path = match kind {
@@ -266,6 +268,8 @@ impl TextureSink for GpuSink {
 
     fn conceal(&self, slot: usize, previous: usize, gaps: &[Gap]) -> bool {
         let Some(stream) = self.current_stream() else { return false };
+        // Until then the bytes of the previous frame belong to the device.
+        self.hand_over.wait();
         let (Some(to), Some(from)) = (stream.slots.get(slot), stream.slots.get(previous)) else {
             return false;
         };
@@ -289,7 +293,10 @@ impl TextureSink for GpuSink {
         if *stream.shape != *frame.shape() {
             return;
         }
-        let Some(device_frame) = self.finish(&stream, frame.slot()) else { return };
+        let slot = frame.slot();
+        let finished = self.finish(&stream, slot);
+        // The memory of the frame before may be used again when this call returns.
+        let Some((device_frame, submission)) = finished else { return self.hand_over.wait() };
         let received = ReceivedFrame {
             frame: device_frame,
             layout: *stream.shape.layout(),
@@ -299,7 +306,11 @@ impl TextureSink for GpuSink {
             received_at: frame.done_at(),
             copied_at: Instant::now(),
         };
-        (self.on_frame)(&received);
+        self.hand_over.give(Submitted { stream, slot, submission, received });
+    }
+
+    fn end(&self) {
+        self.hand_over.wait();
     }
 }
 

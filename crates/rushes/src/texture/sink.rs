@@ -80,7 +80,9 @@ pub trait TextureSink: Send + Sync {
     /// Called when a frame is complete, or its missing octets were replaced with those of the
     /// previous frame.
     ///
-    /// Calls follow the order of frames, one at a time; the memory is unchanged until this returns.
+    /// Calls follow the order of frames, one at a time. The memory is unchanged until the call for the next
+    /// frame returns, or a shape follows ([`begin`](Self::begin)): a sink may leave it to a device or another
+    /// thread that long.
     fn frame_done(&self, frame: &TextureFrame<'_>);
 
     /// Called when the server reports when it captured a frame; `at` is that time by the clock of this machine.

@@ -29,7 +29,7 @@ use self::finished::Finished;
 use self::frames::Frames;
 use self::units::Shared;
 use super::error::TextureError;
-use super::lock;
+use super::{OnPanic, lock};
 use super::shape::TextureShape;
 use super::sink::TextureSink;
 use crate::setup::{Context, Session};
@@ -418,7 +418,14 @@ impl Inner {
     /// Reports the end; all threads but the caller's have ended.
     fn finish(&self) {
         if self.shared.frames().is_some() {
+            let failed = || Stopped {
+                by: StoppedBy::Own,
+                reason: Reason::Unsupported,
+                text: "the sink panicked".into(),
+            };
+            let guard = OnPanic(|| lock(&self.state).end = Some(failed()));
             self.sink.end();
+            drop(guard);
         }
         self.note_over();
     }
