@@ -315,6 +315,18 @@ def test_a_generator_makes_pictures_on_demand() -> None:
         assert server.counts().clients == 1
 
 
+def test_arrays_of_another_shape_change_the_size() -> None:
+    sent = ramps(3) + ramps(3, 48, 80) + ramps(3)
+    with (
+        rushes.TextureServer(HERE, pictures(sent), timing="every-frame") as server,
+        rushes.TextureClient(server.local_address, every_frame=True, transport="tcp") as client,
+    ):
+        got = list(client)
+        assert "the source has ended" in (client.wait(TIME_LIMIT) or "")
+    assert [(frame.height, frame.width, 3) for frame in got] == [array.shape for array in sent]
+    assert all(np.array_equal(np.asarray(frame), array) for frame, array in zip(got, sent, strict=True))
+
+
 def test_pictures_of_another_size_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[str] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda raised: reported.append(str(raised.exc_value)))

@@ -211,6 +211,10 @@ struct Stripes {
 }
 
 impl Taker for Stripes {
+    fn change(&mut self, layout: &Layout) {
+        assert_eq!((layout.width(), layout.height()), (8, 1_200));
+    }
+
     fn take(&mut self, _: Frame) {
         panic!("unexpected whole frame");
     }

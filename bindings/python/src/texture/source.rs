@@ -22,7 +22,7 @@ arguments! {
 ///
 /// Iteration begins anew when the first client connects after a time without clients: a list, or an
 /// object with `__iter__`, then plays from its beginning, and a generator continues. Each picture
-/// is copied once.
+/// is copied once. An array of other rows and columns changes the size of the video from there on.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Pictures {
@@ -85,6 +85,13 @@ struct PictureSource {
 }
 
 impl PictureSource {
+    /// Returns the layout of an array whose first dimensions are rows and columns.
+    fn shaped(&self, shape: &[u32]) -> Option<Layout> {
+        let [rows, columns, _channels] = shape else { return None };
+        let layout = Layout::new(self.layout.format(), *columns, *rows).ok()?;
+        Some(layout.with_colour(self.layout.colour()))
+    }
+
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
         let iterator = if let Some(iterator) = &self.iterator {
             iterator.bind(py).clone()
@@ -94,9 +101,14 @@ impl PictureSource {
             iterator
         };
         let Some(picture) = iterator.into_iter().next().transpose()? else { return Ok(None) };
+        let shape = picture.getattr("shape").and_then(|shape| shape.extract::<Vec<u32>>());
         let picture = Input::of(&picture, Vec::new())?;
         let (need, have) = (self.layout.bytes(), picture.octets().len());
-        if need != have {
+        if let Some(layout) = shape.ok().and_then(|shape| self.shaped(&shape))
+            && layout.bytes() == have
+        {
+            self.layout = layout;
+        } else if need != have {
             let text = format!("a picture of {have} octets, where {need} are needed");
             return Err(ConfigError::new_err(text));
         }

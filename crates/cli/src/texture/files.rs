@@ -77,8 +77,13 @@ fn convert(
     }
     let mut live = Live::new(args.report);
     let (length, start) = (source.length(), Instant::now());
+    let mut changed = None;
     while !interrupt.is_requested() {
         let Some(frame) = source.next_frame()? else { break };
+        if *source.layout() != input {
+            changed = Some(*source.layout());
+            break;
+        }
         let began = Instant::now();
         let converted = output.convert(&frame)?;
         done.busy += began.elapsed();
@@ -102,6 +107,14 @@ fn convert(
     done.files = output.files();
     output.finish()?;
     print(args, &done, (&input, &layout))?;
+    if let Some(layout) = changed {
+        let (width, height, format) = (layout.width(), layout.height(), layout.format());
+        anyhow::bail!(
+            "{}: from frame {} on pictures are {width}×{height} {format}; the file has those before",
+            source::name(&args.input),
+            done.frames
+        );
+    }
     Ok(if interrupt.is_requested() { Outcome::Failed } else { Outcome::Done })
 }
 

@@ -24,6 +24,21 @@ pub(super) fn check_new(path: &Path, overwrite: OverwriteArgs) -> anyhow::Result
     Ok(())
 }
 
+/// Returns the name of a further file, for frames of another size: `film-2.y4m` follows `film.y4m`. Those of a pipe
+/// follow in the same one.
+pub(super) fn further(path: &Path, number: usize) -> PathBuf {
+    if path == Path::new("-") {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// A file that is being written.
 pub(crate) struct Output {
     path: PathBuf,
@@ -69,7 +84,13 @@ impl Output {
         self.converter.output()
     }
 
-    /// Sets the layout of further input frames; the layout in the file stays the same.
+    /// Returns whether frames of this layout have the size of those in the file.
+    pub(crate) fn fits(&self, input: &Layout) -> bool {
+        let now = self.layout();
+        (input.width(), input.height()) == (now.width(), now.height())
+    }
+
+    /// Sets the layout of further input frames, of the same size; the layout in the file stays the same.
     ///
     /// # Errors
     /// If frames of this layout cannot be converted.
@@ -78,15 +99,6 @@ impl Output {
             return Ok(());
         }
         let now = *self.layout();
-        let (width, height) = (input.width(), input.height());
-        if (width, height) != (now.width(), now.height()) {
-            anyhow::bail!(
-                "{}: frames are {width}×{height} now, and the file's are {}×{}",
-                self.path.display(),
-                now.width(),
-                now.height()
-            );
-        }
         let name = || self.path.display().to_string();
         self.converter = Converter::between(input, now).with_context(name)?;
         Ok(())

@@ -11,8 +11,9 @@ use std::time::Duration;
 use rushes::texture::{ClientStatistics, Layout, Rate, TextureFrame, TextureSink};
 
 use super::kind::Kind;
-use super::output::Output;
+use super::output::{self, Output};
 use crate::metrics::Histogram;
+use crate::overwrite::OverwriteArgs;
 
 /// Maximum number of frames queued for the disk or being written.
 const QUEUE: usize = 8;
@@ -185,22 +186,31 @@ impl TextureSink for ViewSink {
 
 /// The thread that writes the file.
 pub(crate) struct FileThread {
-    thread: JoinHandle<anyhow::Result<u64>>,
+    thread: JoinHandle<anyhow::Result<Written>>,
+}
+
+/// What was written: frames of each size have a file of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) frames: u64,
+    /// The files after the first one.
+    pub(crate) further: Vec<PathBuf>,
 }
 
 impl FileThread {
-    /// Writes the queued frames to `path`.
+    /// Writes the queued frames to `path`, and to further files if their size changes.
     ///
     /// # Errors
     /// If the system cannot start a thread.
     pub(crate) fn start(
-        path: PathBuf,
+        (path, overwrite): (PathBuf, OverwriteArgs),
         kind: Kind,
         rate: Rate,
         waiting: Waiting,
     ) -> anyhow::Result<Self> {
         let thread = thread::Builder::new().name("rushes-file".into());
-        Ok(Self { thread: thread.spawn(move || write(&path, kind, rate, &waiting))? })
+        let run = move || write((&path, overwrite), kind, rate, &waiting);
+        Ok(Self { thread: thread.spawn(run)? })
     }
 
     /// Returns whether the thread has ended, after the last frame or an error.
@@ -208,22 +218,36 @@ impl FileThread {
         self.thread.is_finished()
     }
 
-    /// Waits until the file is complete, and returns its number of frames.
+    /// Waits until the file is complete, and returns what was written.
     ///
     /// # Errors
     /// If it could not be written.
-    pub(crate) fn finish(self) -> anyhow::Result<u64> {
+    pub(crate) fn finish(self) -> anyhow::Result<Written> {
         self.thread.join().unwrap_or_else(|_| anyhow::bail!("the writing thread panicked"))
     }
 }
 
-fn write(path: &Path, kind: Kind, rate: Rate, waiting: &Waiting) -> anyhow::Result<u64> {
+fn write(
+    (path, overwrite): (&Path, OverwriteArgs),
+    kind: Kind,
+    rate: Rate,
+    waiting: &Waiting,
+) -> anyhow::Result<Written> {
+    let mut written = Written::default();
     let mut output: Option<Output> = None;
     while let Ok((layout, octets)) = waiting.full.recv() {
+        if let Some(before) = output.take_if(|output| !output.fits(&layout)) {
+            written.frames += before.frames();
+            before.finish()?;
+            let further = output::further(path, written.further.len() + 2);
+            output::check_new(&further, overwrite)?;
+            written.further.push(further);
+        }
         let output = match &mut output {
             Some(output) => output,
             none => {
                 let format = kind.received(layout.format());
+                let path = written.further.last().map_or(path, PathBuf::as_path);
                 none.insert(Output::create(path, layout, format, rate)?)
             }
         };
@@ -233,8 +257,9 @@ fn write(path: &Path, kind: Kind, rate: Rate, waiting: &Waiting) -> anyhow::Resu
         // The sink may already have been dropped.
         let _ = waiting.free.send(octets);
     }
-    let Some(output) = output else { return Ok(0) };
-    let frames = output.frames();
-    output.finish()?;
-    Ok(frames)
+    if let Some(output) = output {
+        written.frames += output.frames();
+        output.finish()?;
+    }
+    Ok(written)
 }

@@ -124,7 +124,8 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let rate = client.rate().map_or(Rate::DEFAULT, rate_of);
     let file = match (&args.output, kind, waiting) {
         (Some(path), Some(kind), Some(waiting)) => {
-            Some(FileThread::start(path.clone(), kind, rate, waiting)?)
+            let file = (path.clone(), args.overwrite);
+            Some(FileThread::start(file, kind, rate, waiting)?)
         }
         _ => None,
     };
@@ -140,8 +141,8 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let format = client.shape().map_or("", |shape| shape.layout().format().name());
     let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));
     metrics.observe(|| viewed.clone());
-    let rate = client.rate();
-    let mut watch = Watch { client, sink, file, live, agreed: None, viewed, wishes, rate };
+    let (rate, size) = (client.rate(), None);
+    let mut watch = Watch { client, sink, file, live, agreed: None, viewed, wishes, rate, size };
     let (end, time) = watch.run(args, interrupt);
     watch.poll_sas(args);
     let Watch { client, sink, file, live, agreed, .. } = watch;
@@ -220,6 +221,8 @@ struct Watch {
     wishes: Wishes,
     /// The frame rate of the beginning.
     rate: Option<FrameRate>,
+    /// Width and height of the pictures.
+    size: Option<(u32, u32)>,
 }
 
 impl Watch {
@@ -247,6 +250,18 @@ impl Watch {
         }
     }
 
+    /// Shows the size of the pictures when it changes.
+    fn poll_size(&mut self) {
+        let shape = self.client.shape();
+        let size = shape.map(|shape| (shape.layout().width(), shape.layout().height()));
+        let before = std::mem::replace(&mut self.size, size);
+        if let (Some((width, height)), Some(before)) = (size, before)
+            && (width, height) != before
+        {
+            self.live.print(&format!("the pictures are {width}×{height} now"));
+        }
+    }
+
     /// Shows the words to compare as soon as they are known.
     fn poll_sas(&mut self, args: &ViewArgs) {
         if self.agreed.is_some() || !args.delivery.security.agrees_on_keys() {
@@ -269,6 +284,7 @@ impl Watch {
             }
             self.poll_sas(args);
             self.poll_wishes();
+            self.poll_size();
             if self.file.as_ref().is_some_and(FileThread::has_ended) {
                 break End::File;
             }

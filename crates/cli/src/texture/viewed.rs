@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::args::ViewArgs;
 use super::live::{gigabits, milliseconds, per_second};
 use super::security;
-use super::sink::Frames;
+use super::sink::{Frames, Written};
 use super::values::HEADER;
 use super::view::End;
 use crate::metrics::{VIEWED, ViewedCounts};
@@ -169,7 +169,7 @@ pub(crate) struct Viewed {
     pub(crate) frames: Frames,
     pub(crate) statistics: ClientStatistics,
     /// Frames in the file, if there is one.
-    pub(crate) written: Option<u64>,
+    pub(crate) written: Option<Written>,
     pub(crate) end: End,
     pub(crate) time: Duration,
     /// The words to compare, if keys were agreed on.
@@ -192,7 +192,8 @@ impl Viewed {
                 json!({
                     "complete": self.is_complete() && failure.is_none(),
                     "frames_cut_off": self.frames.cut_off,
-                    "frames_written": self.written,
+                    "frames_written": self.written.as_ref().map(|written| written.frames),
+                    "further_files": self.written.as_ref().map(|written| &written.further),
                     "seconds": self.time.as_secs_f64(),
                     "frames_per_second": rate,
                     "gigabits_per_second": flow,
@@ -207,8 +208,8 @@ impl Viewed {
             }
             report::print_line(all)?;
         } else if !args.report.quiet {
-            let written = self.written.map_or_else(String::new, |written| {
-                format!(", {} written", counted(written, "frame"))
+            let written = self.written.as_ref().map_or_else(String::new, |written| {
+                format!(", {} written", counted(written.frames, "frame"))
             });
             eprintln!(
                 "received {}{written} in {:.2} s, {rate:.1} fps, {flow:.2} Gbit/s, {}",
@@ -216,6 +217,9 @@ impl Viewed {
                 self.time.as_secs_f64(),
                 statistics_text(self.frames, &self.statistics),
             );
+            for file in self.written.iter().flat_map(|written| &written.further) {
+                eprintln!("frames of another size are in {}", file.display());
+            }
             let cut_off = match self.frames.cut_off {
                 0 => String::new(),
                 frames => format!(", {} incomplete at the end", counted(frames, "frame")),

@@ -84,6 +84,8 @@ mod texture_pipes_network;
 mod texture_rig;
 #[cfg(unix)]
 mod texture_secured;
+#[cfg(unix)]
+mod texture_sizes;
 mod unusable;
 #[cfg(all(target_os = "linux", feature = "webrtc"))]
 mod viewers;

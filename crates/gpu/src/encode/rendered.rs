@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rushes_texture::source::{Live, SourceError, Taker};
-use rushes_texture::{Format, Frame, Layout, Rate, Source};
+use rushes_texture::{CodecError, Format, Frame, Layout, Rate, Source};
 use wgpu::TextureFormat;
 
 use crate::device::Gpu;
@@ -108,7 +108,6 @@ pub struct Canvas {
 #[derive(Debug)]
 struct Shared {
     gpu: Gpu,
-    size: (u32, u32),
     format: TextureFormat,
     state: Mutex<State>,
     changed: Condvar,
@@ -116,6 +115,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The size of the textures that are rendered to from now on.
+    size: (u32, u32),
     /// Textures that are not in use.
     free: Vec<wgpu::Texture>,
     /// The texture to encode next, and when it was sent.
@@ -137,8 +138,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn new_texture(&self) -> wgpu::Texture {
-        let (width, height) = self.size;
+    fn new_texture(&self, (width, height): (u32, u32)) -> wgpu::Texture {
         self.gpu.device.create_texture(&wgpu::TextureDescriptor {
             label: Some("canvas"),
             size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
@@ -190,10 +190,29 @@ impl RenderedFrames {
     /// Its usage is `RENDER_ATTACHMENT | TEXTURE_BINDING | COPY_SRC | COPY_DST`. A renderer that
     /// holds one canvas at a time needs at most three.
     pub fn canvas(&self) -> Canvas {
-        let free = self.0.lock().free.pop();
-        let texture = free.unwrap_or_else(|| self.0.new_texture());
+        let (free, size) = {
+            let mut state = self.0.lock();
+            let size = state.size;
+            state.free.retain(|texture| (texture.width(), texture.height()) == size);
+            (state.free.pop(), size)
+        };
+        let texture = free.unwrap_or_else(|| self.0.new_texture(size));
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
         Canvas { texture: Some(texture), view, shared: Arc::clone(&self.0) }
+    }
+
+    /// Sets the size of further canvases in pixels, for example when the renderer's window has another one.
+    ///
+    /// A server offers it to its clients when the first frame of that size is encoded.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] for textures larger than those of the device, [`GpuError::Codec`] for a size that no
+    /// frame has. The size then remains.
+    pub fn resize(&self, size: (u32, u32)) -> Result<(), GpuError> {
+        check_size(&self.0.gpu, size)?;
+        self.0.lock().size = size;
+        Ok(())
     }
 }
 
@@ -264,19 +283,38 @@ impl RenderedSource {
     ) -> Result<(RenderedFrames, Self), GpuError> {
         let unsupported = |what| GpuError::Unsupported { driver: gpu.driver(), what };
         check_format(format).map_err(unsupported)?;
-        let most = gpu.device.limits().max_texture_dimension_2d;
-        let (width, height) = size;
-        if width.max(height) > most {
-            let what = format!("textures of {width}×{height}; at most {most} in each direction");
-            return Err(unsupported(what));
-        }
-        let encoder = GpuEncoder::new(gpu, output, width, height)?;
-        let state = Mutex::default();
-        let shared =
-            Arc::new(Shared { gpu: gpu.clone(), size, format, state, changed: Condvar::new() });
+        check_size(gpu, size)?;
+        let encoder = GpuEncoder::new(gpu, output, size.0, size.1)?;
+        let state = Mutex::new(State { size, ..State::default() });
+        let (gpu, changed) = (gpu.clone(), Condvar::new());
+        let shared = Arc::new(Shared { gpu, format, state, changed });
         let frames = RenderedFrames(Arc::clone(&shared));
         Ok((frames, Self { shared, encoder, rate, memory: Memory::default() }))
     }
+
+    /// Returns the next texture, which has the size of the encoder's pictures.
+    fn next_texture(&mut self) -> Result<Option<wgpu::Texture>, SourceError> {
+        let Some(texture) = self.shared.next() else { return Ok(None) };
+        let (width, height) = (texture.width(), texture.height());
+        let layout = self.layout();
+        if (width, height) != (layout.width(), layout.height()) {
+            let encoder = GpuEncoder::new(&self.shared.gpu, layout.format(), width, height);
+            self.encoder = encoder.map_err(|error| SourceError::Encoder(error.to_string()))?;
+            self.memory = Memory::default();
+        }
+        Ok(Some(texture))
+    }
+}
+
+/// Checks that the device has textures of a size, and that frames can have it.
+fn check_size(gpu: &Gpu, (width, height): (u32, u32)) -> Result<(), GpuError> {
+    let most = gpu.device.limits().max_texture_dimension_2d;
+    if width.max(height) > most {
+        let what = format!("textures of {width}×{height}; at most {most} in each direction");
+        return Err(GpuError::Unsupported { driver: gpu.driver(), what });
+    }
+    Layout::new(Format::Rgba8, width, height).map_err(CodecError::Layout)?;
+    Ok(())
 }
 
 /// Encodes a texture; `ready` is called with each stripe. The texture is free afterwards.
@@ -305,7 +343,7 @@ impl Source for RenderedSource {
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
-        let Some(texture) = self.shared.next() else { return Ok(None) };
+        let Some(texture) = self.next_texture()? else { return Ok(None) };
         let layout = *self.layout();
         let (encoder, shared) = (&mut self.encoder, &self.shared);
         let fill = |frame: &mut Vec<u8>| {
@@ -315,7 +353,8 @@ impl Source for RenderedSource {
     }
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
-        let Some(texture) = self.shared.next() else { return Ok(false) };
+        let Some(texture) = self.next_texture()? else { return Ok(false) };
+        to.change(self.layout());
         let frame = self.memory.growing(self.encoder.output());
         to.begin(&frame);
         let mut fits = true;

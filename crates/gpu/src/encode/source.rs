@@ -33,6 +33,7 @@ use crate::error::GpuError;
 /// # }
 /// ```
 pub struct EncodedSource<S> {
+    gpu: Gpu,
     source: S,
     encoding: Encoding,
     memory: Memory,
@@ -40,6 +41,7 @@ pub struct EncodedSource<S> {
 
 /// The conversion of pictures to frames.
 struct Encoding {
+    input: Layout,
     /// Converts pictures of other formats to RGBA8.
     decoder: Option<Decoder>,
     pixels: Vec<u8>,
@@ -62,7 +64,25 @@ impl<S: Source> EncodedSource<S> {
     /// The errors of [`GpuEncoder::new`]; [`GpuError::Codec`] also if the source's format cannot be
     /// converted to RGBA8.
     pub fn new(gpu: &Gpu, source: S, format: Format) -> Result<Self, GpuError> {
-        let input = source.layout();
+        let encoding = Encoding::new(gpu, source.layout(), format)?;
+        Ok(Self { gpu: gpu.clone(), source, encoding, memory: Memory::default() })
+    }
+
+    /// Returns the next picture, whose layout is that of the encoding.
+    fn next_picture(&mut self) -> Result<Option<Frame>, SourceError> {
+        let Some(picture) = self.source.next_frame()? else { return Ok(None) };
+        let input = self.source.layout();
+        if *input != self.encoding.input {
+            let encoding = Encoding::new(&self.gpu, input, self.layout().format());
+            let encoding = encoding.map_err(|error| SourceError::Encoder(error.to_string()))?;
+            (self.encoding, self.memory) = (encoding, Memory::default());
+        }
+        Ok(Some(picture))
+    }
+}
+
+impl Encoding {
+    fn new(gpu: &Gpu, input: &Layout, format: Format) -> Result<Self, GpuError> {
         let (mut decoder, mut pixels) = (None, Vec::new());
         if input.format() != Format::Rgba8 {
             let made = Decoder::of(*input, Format::Rgba8)?;
@@ -70,12 +90,9 @@ impl<S: Source> EncodedSource<S> {
             decoder = Some(made);
         }
         let encoder = GpuEncoder::of(gpu, input, format)?;
-        let encoding = Encoding { decoder, pixels, encoder };
-        Ok(Self { source, encoding, memory: Memory::default() })
+        Ok(Self { input: *input, decoder, pixels, encoder })
     }
-}
 
-impl Encoding {
     /// Encodes a picture; `ready` is called with each stripe.
     fn encode(&mut self, picture: &[u8], mut ready: impl FnMut(&[u8])) -> Result<(), SourceError> {
         let failed = |error: &dyn ToString| SourceError::Encoder(error.to_string());
@@ -104,7 +121,7 @@ impl<S: Source> Source for EncodedSource<S> {
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
-        let Some(picture) = self.source.next_frame()? else { return Ok(None) };
+        let Some(picture) = self.next_picture()? else { return Ok(None) };
         let layout = *self.layout();
         let fill = |frame: &mut Vec<u8>| {
             self.encoding.encode(&picture, |octets| frame.extend_from_slice(octets))
@@ -113,7 +130,8 @@ impl<S: Source> Source for EncodedSource<S> {
     }
 
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
-        let Some(picture) = self.source.next_frame()? else { return Ok(false) };
+        let Some(picture) = self.next_picture()? else { return Ok(false) };
+        to.change(self.layout());
         let frame = self.memory.growing(self.encoding.encoder.output());
         to.begin(&frame);
         let mut fits = true;

@@ -87,9 +87,8 @@ impl HandOver {
         if self.is_own_thread() {
             return;
         }
-        let is_passing = |state: &mut State| {
-            !state.is_over && (state.is_busy || state.next.is_some())
-        };
+        let is_passing =
+            |state: &mut State| !state.is_over && (state.is_busy || state.next.is_some());
         let state = self.shared.changed.wait_while(lock(&self.shared.state), is_passing);
         let is_over = state.unwrap_or_else(PoisonError::into_inner).is_over;
         let ended = if is_over { lock(&self.thread).take() } else { None };

@@ -230,10 +230,12 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
     }
 
     fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
+        let Some(begin) = line(&mut self.reader, self.frame)? else { return Ok(false) };
         let memory = (&mut self.stored, frame);
-        let read = next_frame(&mut self.reader, &self.header, (self.frame, self.file), memory)?;
-        self.frame += u64::from(read);
-        Ok(read)
+        let place = (self.frame, self.file);
+        next_frame(&mut self.reader, (&begin, &self.header), place, memory)?;
+        self.frame += 1;
+        Ok(true)
     }
 
     fn rewind(&mut self) -> Result<(), FileError> {
@@ -247,9 +249,12 @@ impl<R: BufRead + Seek + Send> FrameReader for Y4mReader<R> {
 #[derive(Debug)]
 pub struct Y4mStream<R> {
     reader: R,
+    hint: ColourHint,
     header: Header,
     stored: Vec<u8>,
     frame: u64,
+    /// The frames that followed the header.
+    since_header: u64,
 }
 
 impl<R: BufRead> Y4mStream<R> {
@@ -270,10 +275,10 @@ impl<R: BufRead> Y4mStream<R> {
     pub fn with_hint(mut reader: R, hint: ColourHint) -> Result<Option<Self>, FileError> {
         let Some(line) = first_line(&mut reader)? else { return Ok(None) };
         let header = header(&line, hint)?;
-        Ok(Some(Self { reader, header, stored: Vec::new(), frame: 0 }))
+        Ok(Some(Self { reader, hint, header, stored: Vec::new(), frame: 0, since_header: 0 }))
     }
 
-    /// Returns the layout of every frame.
+    /// Returns the layout of the frame that was read last, or of the first one.
     pub fn layout(&self) -> &Layout {
         &self.header.layout
     }
@@ -295,27 +300,36 @@ impl<R: BufRead> Y4mStream<R> {
 
     /// Reads the next frame into `frame`; returns `false` at the end.
     ///
+    /// A header between two frames, where a writer begins anew, gives the layout of those that follow.
+    ///
     /// # Errors
     ///
     /// [`FileError`] if the input is not a frame, or is truncated.
     pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
-        let place = (self.frame, length_of_pipe(self.frame));
+        let begin = loop {
+            let Some(line) = line(&mut self.reader, self.frame)? else { return Ok(false) };
+            if !line.starts_with(MAGIC) {
+                break line;
+            }
+            (self.header, self.since_header) = (header(&line, self.hint)?, 0);
+        };
+        let place = (self.frame, length_of_pipe(self.since_header));
         let memory = (&mut self.stored, frame);
-        let read = next_frame(&mut self.reader, &self.header, place, memory)?;
-        self.frame += u64::from(read);
-        Ok(read)
+        next_frame(&mut self.reader, (&begin, &self.header), place, memory)?;
+        self.frame += 1;
+        self.since_header += 1;
+        Ok(true)
     }
 }
 
-/// Reads frame `number` from an input that is assumed to have `octets` bytes; returns `false` at the
-/// end. `stored` is for a frame as it is in the file, if it is converted.
+/// Reads frame `number`, which begins with this line, from an input that is assumed to have `octets`
+/// bytes. `stored` is for a frame as it is in the file, if it is converted.
 fn next_frame(
     reader: &mut impl BufRead,
-    header: &Header,
+    (line, header): (&[u8], &Header),
     (number, octets): (u64, u64),
     (stored, frame): (&mut Vec<u8>, &mut Vec<u8>),
-) -> Result<bool, FileError> {
-    let Some(line) = line(reader, number)? else { return Ok(false) };
+) -> Result<(), FileError> {
     let parameters = line.strip_prefix(FRAME).ok_or(Y4mError::Frame(number))?;
     if parameters.first().is_some_and(|&octet| octet != b' ') {
         return Err(Y4mError::Frame(number).into());
@@ -330,7 +344,7 @@ fn next_frame(
     if is_converted {
         header.samples.convert(&header.layout, header.colour, stored, frame);
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Writes a Y4M file.

@@ -32,7 +32,10 @@ pub use reading::FileSource;
 
 /// A source of consecutive frames.
 pub trait Source: Send {
-    /// Returns the format and size of every frame.
+    /// Returns the format and size of frames: of the first one and then, if they change, of the one that was
+    /// returned last.
+    ///
+    /// They change where a pipe's writer begins anew, or where a program renders to another size.
     fn layout(&self) -> &Layout;
 
     /// Returns the rate at which the frames should be shown.
@@ -47,7 +50,8 @@ pub trait Source: Send {
         None
     }
 
-    /// Returns the next frame, of exactly [`Layout::bytes`] bytes, or `None` at the end.
+    /// Returns the next frame, or `None` at the end. It has exactly the [`Layout::bytes`] of [`Self::layout`] after
+    /// the call.
     ///
     /// The caller may hold it for any time; the source then fills other frames.
     ///
@@ -61,18 +65,16 @@ pub trait Source: Send {
     ///
     /// A source that encodes its frames overrides this method, so that the receiver can begin with
     /// the first rows while it encodes the rest. By default, the frame of [`Self::next_frame`] is
-    /// passed on when it is complete.
+    /// passed on when it is complete. If frames may change, [`Taker::change`] is called before each.
     ///
     /// # Errors
     ///
     /// As for [`Self::next_frame`]; a frame that was begun stays incomplete.
     fn give_frame(&mut self, to: &mut dyn Taker) -> Result<bool, SourceError> {
-        let frame = self.next_frame()?;
-        let more = frame.is_some();
-        if let Some(frame) = frame {
-            to.take(frame);
-        }
-        Ok(more)
+        let Some(frame) = self.next_frame()? else { return Ok(false) };
+        to.change(self.layout());
+        to.take(frame);
+        Ok(true)
     }
 
     /// Returns the handle of a live source, whose frames arrive as they are made; by default
@@ -106,6 +108,9 @@ pub trait Live: Send + Sync {
 ///
 /// [`Self::take`] and [`Self::begin`] wait until the frame is due.
 pub trait Taker {
+    /// Takes the layout of the frames that follow. Nothing happens if it is the same as before.
+    fn change(&mut self, layout: &Layout);
+
     /// Takes a complete frame.
     fn take(&mut self, frame: Frame);
 

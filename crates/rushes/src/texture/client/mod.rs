@@ -29,9 +29,9 @@ use self::finished::Finished;
 use self::frames::Frames;
 use self::units::Shared;
 use super::error::TextureError;
-use super::{OnPanic, lock};
 use super::shape::TextureShape;
 use super::sink::TextureSink;
+use super::{OnPanic, lock};
 use crate::setup::{Context, Session};
 
 /// Upper limit of all timeouts in the options.

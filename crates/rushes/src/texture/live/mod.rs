@@ -42,7 +42,7 @@ pub struct LiveOptions {
 ///
 /// Each frame can be taken as soon as its last byte was read. At most two complete frames are held:
 /// one in the queue, and one that waits for room in it. The source is read once, so it cannot be
-/// rewound.
+/// rewound. Where Y4M begins anew with another header, the layout of frames changes, but not the rate.
 #[derive(Debug)]
 pub struct LiveSource {
     name: PathBuf,
@@ -66,7 +66,7 @@ struct Shared {
 struct State {
     /// The layout, the rate and the bits of rounded samples, once the first frame begins.
     begun: Option<(Layout, Rate, Option<u32>)>,
-    frames: VecDeque<(Frame, Instant)>,
+    frames: VecDeque<(Frame, Layout, Instant)>,
     /// How the input ended.
     end: Option<Result<(), FileError>>,
     /// When the frame that was taken last arrived.
@@ -96,11 +96,11 @@ impl Shared {
     }
 
     /// Queues a frame when there is room; returns false if the source was closed.
-    fn push(&self, frame: Frame, arrival: Instant) -> bool {
+    fn push(&self, frame: Frame, layout: Layout, arrival: Instant) -> bool {
         let is_full = |state: &mut State| !state.is_closed && state.frames.len() >= QUEUE_MAX;
         let waited = self.changed.wait_while(self.lock(), is_full);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        state.frames.push_back((frame, arrival));
+        state.frames.push_back((frame, layout, arrival));
         self.changed.notify_all();
         !state.is_closed
     }
@@ -217,8 +217,9 @@ impl Source for LiveSource {
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         shared.changed.notify_all();
         let next = state.frames.pop_front().filter(|_| !state.is_closed);
-        if let Some((frame, arrival)) = next {
+        if let Some((frame, layout, arrival)) = next {
             state.captured_at = Some(arrival);
+            self.layout = layout;
             return Ok(Some(frame));
         }
         state.has_ended = true;
@@ -257,7 +258,8 @@ fn read(shared: &Shared, reader: impl BufRead, options: LiveOptions) -> Result<(
                 break;
             }
         }
-        if !shared.push(frame, arrival) {
+        let (layout, _) = frames.begun();
+        if !shared.push(frame, layout, arrival) {
             break;
         }
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use rushes_delivery::control::{Abilities, FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
-use rushes_texture::{Colour, Encoder, Format, Layout, Quality};
+use rushes_texture::{Colour, Encoder, Format, Quality};
 
 use super::super::rtp;
 use super::super::shape::TextureShape;
 use super::binding::Binding;
 use super::encoding::Encoding;
 use super::fec::Fec;
+use super::feed::SourceLayout;
 use super::group::NO_GROUP;
 use super::options::{ServerOptions, default_payload};
 
@@ -31,12 +32,12 @@ pub(super) type Refusal = (Reason, String);
 /// Chooses for a new client.
 pub(super) fn choose(
     wishes: &Wishes,
-    source: &Layout,
+    source: &SourceLayout,
     rate: FrameRate,
     (options, units_left): (&ServerOptions, usize),
     format: Option<Format>,
 ) -> Result<Choice, Refusal> {
-    let format = choose_format(wishes, source.format(), format)?;
+    let format = choose_format(wishes, source.layout.format(), format)?;
     let transport = transport_of(wishes, options);
     if options.security.is_some() && transport != Transport::Rtp {
         let text = "the server sends nothing unencrypted: use RTP, secured as on the server";
@@ -128,13 +129,14 @@ fn check_group(wishes: &Wishes, options: &ServerOptions) -> Result<(), Refusal> 
 ///
 /// A client that does not know colours takes YUV for that of [`Colour::default`], and gets it so.
 pub(super) fn encode(
-    source: &Layout,
+    source: &SourceLayout,
     (format, has_colour): (Format, bool),
     quality: Quality,
     (units, payload): (usize, usize),
     is_packed: bool,
 ) -> Result<Encoding, Refusal> {
-    let mut layout = source.in_format(format);
+    let SourceLayout { layout: input, changes } = *source;
+    let mut layout = input.in_format(format);
     if !has_colour {
         // Curve and primaries stay: nothing is converted for them, and blocks must remain as they are.
         let Colour { transfer, primaries, .. } = layout.colour();
@@ -143,9 +145,9 @@ pub(super) fn encode(
     let shape = TextureShape::choose_for(layout, units, payload);
     let shape = shape.and_then(|shape| if is_packed { shape.packed() } else { Ok(shape) });
     let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
-    let encoding = Encoding::new(*source, shape);
+    let encoding = Encoding::new(input, shape);
     let encoding = encoding.map_err(|error| (Reason::Format, error.to_string()))?;
-    Ok(encoding.with_quality(quality))
+    Ok(encoding.with_quality(quality).since(changes))
 }
 
 fn choose_format(
@@ -246,12 +248,13 @@ fn units(shape: &TextureShape) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
-    use rushes_texture::{ColourRange, Matrix, Primaries, Transfer};
+    use rushes_texture::{ColourRange, Layout, Matrix, Primaries, Transfer};
 
     use super::*;
 
     fn fast(source: &Layout, format: (Format, bool)) -> Result<Encoding, Refusal> {
-        encode(source, format, Quality::Fast, (1, 1_000), false)
+        let source = SourceLayout { layout: *source, changes: 0 };
+        encode(&source, format, Quality::Fast, (1, 1_000), false)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rushes_texture::source::{GrowingFrame, Live, Taker};
-use rushes_texture::{Frame, Source};
+use rushes_texture::{Frame, Layout, Source};
 
 use super::super::lock;
 use super::encoding::Picture;
@@ -32,14 +32,21 @@ pub enum Timing {
 }
 
 /// The sessions that receive frames.
-#[derive(Default)]
 pub(super) struct Feed {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Default)]
+/// The layout of the source's pictures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SourceLayout {
+    pub(super) layout: Layout,
+    /// How often it has changed.
+    pub(super) changes: u64,
+}
+
 struct State {
+    source: SourceLayout,
     sessions: Vec<Arc<Work>>,
     stopped: bool,
     /// Whether a live source has ended.
@@ -48,12 +55,36 @@ struct State {
 }
 
 impl Feed {
+    /// Creates the feed of a source whose first pictures have this layout.
+    pub(super) fn new(layout: Layout) -> Self {
+        let source = SourceLayout { layout, changes: 0 };
+        let (sessions, stopped, is_over, failure) = (Vec::new(), false, false, None);
+        let state = Mutex::new(State { source, sessions, stopped, is_over, failure });
+        Self { state, changed: Condvar::new() }
+    }
+
+    /// Returns the layout of the pictures that are passed on now.
+    pub(super) fn source(&self) -> SourceLayout {
+        lock(&self.state).source
+    }
+
+    /// Records the layout of the pictures that follow. Each session offers it to its client, and its units wait
+    /// until it is accepted.
+    fn change(&self, layout: Layout) {
+        let mut state = lock(&self.state);
+        state.source = SourceLayout { layout, changes: state.source.changes + 1 };
+        for work in &state.sessions {
+            work.follow_source(state.source.changes);
+        }
+    }
+
     /// Feeds a session from now on.
     pub(super) fn join(&self, work: Arc<Work>) {
         let mut state = lock(&self.state);
         if state.is_over {
             return work.end();
         }
+        work.follow_source(state.source.changes);
         state.sessions.push(work);
         self.changed.notify_all();
     }
@@ -203,8 +234,7 @@ struct Round<'a> {
     due: Instant,
     /// The source as a live source, if it is one.
     live: Option<Arc<dyn Live>>,
-    /// Octets of each frame.
-    bytes: usize,
+    layout: Layout,
     /// The growing frame, and when it began.
     begun: Option<(GrowingFrame, Instant)>,
     /// Time that growing frames take.
@@ -217,9 +247,9 @@ struct Round<'a> {
 
 impl<'a> Round<'a> {
     fn new(feed: &'a Feed, source: &dyn Source, timing: Timing) -> Self {
-        let (due, bytes) = (Instant::now(), source.layout().bytes());
+        let (due, layout) = (Instant::now(), *source.layout());
         let (interval, live, begun, takes, given, wrong) = (None, None, None, None, 0, None);
-        Self { feed, timing, interval, due, live, bytes, begun, takes, given, wrong }
+        Self { feed, timing, interval, due, live, layout, begun, takes, given, wrong }
     }
 
     /// Passes on the source's next frame; returns false at its end.
@@ -231,7 +261,7 @@ impl<'a> Round<'a> {
         }
         match self.wrong {
             Some(have) => {
-                let bytes = self.bytes;
+                let bytes = self.layout.bytes();
                 Err(format!("the source gave a frame of {have} octets instead of {bytes}"))
             }
             None => Ok(more),
@@ -239,7 +269,7 @@ impl<'a> Round<'a> {
     }
 
     fn is_right(&mut self, have: usize) -> bool {
-        if have != self.bytes {
+        if have != self.layout.bytes() {
             self.wrong.get_or_insert(have);
         }
         self.wrong.is_none()
@@ -278,6 +308,19 @@ impl<'a> Round<'a> {
 }
 
 impl Taker for Round<'_> {
+    fn change(&mut self, layout: &Layout) {
+        if *layout == self.layout {
+            return;
+        }
+        self.end();
+        self.layout = *layout;
+        if self.timing != Timing::Live {
+            // Pictures that wait must be sent in the shape before.
+            self.feed.wait_for_room(&self.feed.sessions());
+        }
+        self.feed.change(*layout);
+    }
+
     fn take(&mut self, frame: Frame) {
         self.end();
         self.given += 1;

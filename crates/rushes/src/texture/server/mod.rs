@@ -90,7 +90,6 @@ pub struct TextureServer {
 struct Inner {
     options: ServerOptions,
     sealing: Sealing,
-    layout: Layout,
     rate: FrameRate,
     timeline: Timeline,
     feed: Feed,
@@ -120,7 +119,8 @@ impl TextureServer {
     /// The source plays from its beginning whenever the first client connects after a time without
     /// clients. A [live source](Source::live) plays once: its frames are passed on when they
     /// arrive, and discarded while there is no client, unless [`ServerOptions::timing`] requires
-    /// every frame.
+    /// every frame. If the source [changes its layout](Source::layout), each client is offered the new
+    /// one, in the format that it has; clients by multicast are disconnected.
     ///
     /// # Errors
     ///
@@ -155,10 +155,9 @@ impl TextureServer {
         let listener = Arc::new(TcpListener::bind(local, &options.tcp)?);
         let inner = Arc::new(Inner {
             sealing,
-            layout,
             rate,
             timeline: Timeline::new(Instant::now()),
-            feed: Feed::default(),
+            feed: Feed::new(layout),
             tally: Tally::default(),
             sessions: Mutex::default(),
             group: Mutex::default(),
@@ -207,9 +206,9 @@ impl TextureServer {
         self.listener.resource_error()
     }
 
-    /// Returns the layout of frames before they are encoded.
-    pub fn layout(&self) -> &Layout {
-        &self.inner.layout
+    /// Returns the layout of frames before they are encoded, which the source may change.
+    pub fn layout(&self) -> Layout {
+        self.inner.feed.source().layout
     }
 
     /// Encodes to another format from now on, for existing and new clients.
@@ -221,7 +220,7 @@ impl TextureServer {
     /// [`TextureError::Codec`] if the source's pictures cannot be encoded to it; nothing is changed
     /// then.
     pub fn set_format(&self, format: Format) -> Result<(), TextureError> {
-        let layout = &self.inner.layout;
+        let layout = self.layout();
         Encoder::new(layout.format(), format, layout.width(), layout.height())?;
         let mut wanted = lock(&self.inner.wanted);
         *wanted = (wanted.0 + 1, Some(format));

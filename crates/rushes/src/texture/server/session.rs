@@ -26,6 +26,14 @@ use super::{Inner, choose};
 /// Interval of the statistics sent to a client.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Why a client is offered no change.
+enum Kept {
+    /// Something else is in progress.
+    ForNow,
+    /// It is impossible, for this reason.
+    Always(String),
+}
+
 pub(super) struct Session {
     pub(super) binding: Arc<Binding>,
     /// The group, by multicast.
@@ -75,7 +83,7 @@ impl Session {
         let of_group = Group::current(inner).map(|group| group.format());
         let is_of_group = choose::transport_of(wishes, options) == Transport::Multicast;
         let format = if is_of_group { of_group.or(format) } else { format };
-        let mut choice = choose::choose(wishes, &inner.layout, inner.rate, with, format)?;
+        let mut choice = choose::choose(wishes, &inner.feed.source(), inner.rate, with, format)?;
         if is_of_group {
             Group::check_format(of_group, &choice)?;
         }
@@ -179,7 +187,8 @@ impl Session {
         let can_adapt = !matches!(self.offer.transport, Transport::Tcp | Transport::Multicast);
         let is_adapted = options.timing == Timing::Live && can_adapt;
         let adaptation = if is_adapted { options.adaptation } else { Adaptation::Off };
-        self.ladder = Ladder::new(adaptation, &inner.layout, step, &self.freedom, now);
+        let source = inner.feed.source().layout;
+        self.ladder = Ladder::new(adaptation, &source, step, &self.freedom, now);
     }
 
     /// Handles a client's report: takes another step if its losses, or their absence, say so.
@@ -195,7 +204,7 @@ impl Session {
         let Some(ladder) = self.ladder.as_mut().filter(|_| !self.is_step) else { return };
         ladder.set_fec_percent(self.fec.percent());
         let Some(step) = ladder.handle_report(now, sent, lost) else { return };
-        if self.offer_change(inner, machine, step) {
+        if self.offer_change(inner, machine, step).is_ok() {
             self.is_step = true;
             let Step { format, rate } = step;
             let rate = f64::from(rate.numerator) / f64::from(rate.denominator.max(1));
@@ -214,7 +223,7 @@ impl Session {
     fn offer_requested(&mut self, inner: &Inner, machine: &mut Server) {
         if machine.state() == State::Streaming
             && let Some(change) = self.requested.take()
-            && self.offer_instead(inner, machine, change)
+            && self.offer_instead(inner, machine, change).is_ok()
         {
             self.freedom.has_format |= change.format != 0;
             self.freedom.has_rate |= change.rate.is_some();
@@ -223,20 +232,46 @@ impl Session {
         if wanted != self.handled_changes && machine.state() == State::Streaming {
             self.handled_changes = wanted;
             let format = format.map_or(0, Format::number);
-            self.offer_instead(inner, machine, Change { format, rate: None });
+            // What cannot be offered is told, and the stream stays as it is.
+            let _ = self.offer_instead(inner, machine, Change { format, rate: None });
+        }
+    }
+
+    /// Offers frames of the source's pictures, if their layout has changed since the last offer.
+    fn follow_source(&mut self, inner: &Inner, machine: &mut Server) {
+        let source = inner.feed.source();
+        let is_behind = |current: &Arc<Encoding>| current.changes() != source.changes;
+        if machine.state() != State::Streaming || !self.current.as_ref().is_some_and(is_behind) {
+            return;
+        }
+        let (width, height) = (source.layout.width(), source.layout.height());
+        if self.member.is_some() {
+            let text = format!("the pictures are {width}x{height} now: connect again");
+            return machine.stop(Reason::Ended, &text);
+        }
+        let same = Change { format: 0, rate: None };
+        if let Err(Kept::Always(why)) = self.offer_instead(inner, machine, same) {
+            let format = source.layout.format();
+            let text = format!("the pictures are {width}x{height} {format} now: {why}");
+            machine.stop(Reason::Format, &text);
         }
     }
 
     /// Offers a change of what is sent without losses: the format or the rate of a smaller step is
     /// not kept.
-    fn offer_instead(&mut self, inner: &Inner, machine: &mut Server, change: Change) -> bool {
+    fn offer_instead(
+        &mut self,
+        inner: &Inner,
+        machine: &mut Server,
+        change: Change,
+    ) -> Result<(), Kept> {
         let first = self.ladder.as_ref().map(Ladder::first).or_else(|| self.current_step());
-        let Some(first) = first else { return false };
+        let first = first.ok_or(Kept::ForNow)?;
         let format = Format::from_number(change.format).unwrap_or(first.format);
         let rate = choose::slower(inner.rate, change.rate.or(Some(first.rate)));
-        let is_offered = self.offer_change(inner, machine, Step { format, rate });
-        self.is_step &= !is_offered;
-        is_offered
+        self.offer_change(inner, machine, Step { format, rate })?;
+        self.is_step = false;
+        Ok(())
     }
 
     fn current_step(&self) -> Option<Step> {
@@ -244,16 +279,21 @@ impl Session {
         Some(Step { format: Format::from_number(mode.format)?, rate: mode.rate })
     }
 
-    /// Offers a change, if the server can make it; returns whether it did.
-    fn offer_change(&mut self, inner: &Inner, machine: &mut Server, step: Step) -> bool {
+    /// Offers a change, if the server can make it.
+    fn offer_change(
+        &mut self,
+        inner: &Inner,
+        machine: &mut Server,
+        step: Step,
+    ) -> Result<(), Kept> {
         let Step { format, rate } = step;
         // The frames of an accepted offer begin before the next one is made.
         if machine.state() != State::Streaming || self.next.is_some() {
-            return false;
+            return Err(Kept::ForNow);
         }
         let kept = |reason: &str| {
             tracing::info!(%format, reason, "a client keeps its format");
-            false
+            Err(Kept::Always(reason.to_owned()))
         };
         if self.member.is_some() {
             return kept("it shares the frames of a group");
@@ -267,7 +307,8 @@ impl Session {
         let with = (units, self.offer.payload as usize);
         let is_packed = abilities.contains(Abilities::PACKING);
         let quality = inner.options.quality;
-        let encoding = choose::encode(&inner.layout, format_and_colour, quality, with, is_packed);
+        let encoding =
+            choose::encode(&inner.feed.source(), format_and_colour, quality, with, is_packed);
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {
@@ -280,18 +321,19 @@ impl Session {
             if let Some(current) = &self.current {
                 self.binding.work.resume(current.clone());
             }
-            return kept("the current frame takes too long to be sent");
+            let _ = kept("the current frame takes too long to be sent");
+            return Err(Kept::ForNow);
         };
         let offer =
             choose::next_offer(&self.offer, &self.binding, encoding.shape(), (rate, first_frame));
         match machine.change(Instant::now(), offer.clone()) {
             Ok(()) => {
                 (self.offer, self.next) = (offer, Some(Arc::new(encoding)));
-                true
+                Ok(())
             }
             Err(error) => {
                 machine.stop(Reason::Unsupported, &error.to_string());
-                false
+                Err(Kept::ForNow)
             }
         }
     }
@@ -334,6 +376,7 @@ impl Session {
             machine.stop(Reason::Ended, "the source has ended");
         }
         self.offer_requested(inner, machine);
+        self.follow_source(inner, machine);
     }
 
     fn announce(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {

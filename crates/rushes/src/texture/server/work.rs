@@ -91,6 +91,8 @@ struct Busy {
 /// A picture that was not begun.
 struct Waiting {
     picture: Picture,
+    /// How often the source's layout had changed before it.
+    changes: u64,
     captured_at: Instant,
     /// The stripes shared with other sessions that were given the picture, in the shape at that time.
     stripes: Option<Arc<Stripes>>,
@@ -108,6 +110,8 @@ struct State {
     /// Each unit's work on the frame.
     busy: Vec<Busy>,
     encoding: Option<Arc<Encoding>>,
+    /// How often the layout of pictures has changed.
+    changes: u64,
     /// Repair packets for 100 packets of the frames that begin.
     fec_percent: u8,
     waiting: Option<Waiting>,
@@ -264,6 +268,13 @@ impl Work {
         Some(state.next_frame)
     }
 
+    /// Records how often the layout of the pictures that follow has changed. They are begun once there is an encoding
+    /// for them.
+    pub(super) fn follow_source(&self, changes: u64) {
+        lock(&self.state).changes = changes;
+        self.wake();
+    }
+
     /// Accepts pictures at the rate `wished` if it is below the rate `source`.
     pub(super) fn set_rate(&self, source: FrameRate, wished: FrameRate) {
         let slower = interval(wished) > interval(source);
@@ -283,9 +294,10 @@ impl Work {
             return;
         }
         state.dropped += u64::from(state.waiting.is_some());
-        let encoding = state.encoding.as_deref();
+        let changes = state.changes;
+        let encoding = state.encoding.as_deref().filter(|it| it.changes() == changes);
         let stripes = encoding.and_then(|encoding| shared?.stripes(encoding));
-        state.waiting = Some(Waiting { picture, captured_at, stripes });
+        state.waiting = Some(Waiting { picture, changes, captured_at, stripes });
         drop(state);
         self.begun.notify_all();
     }
@@ -337,8 +349,14 @@ impl Work {
             return;
         }
         let Some(encoding) = state.encoding.clone() else { return };
-        let Some(waiting) = state.waiting.take() else { return };
-        let Waiting { picture, captured_at, stripes } = waiting;
+        // A picture of a layout that follows waits for its encoding; one of a layout before was too slow.
+        let has_encoding = |waiting: &mut Waiting| waiting.changes <= encoding.changes();
+        let Some(waiting) = state.waiting.take_if(has_encoding) else { return };
+        if waiting.changes < encoding.changes() {
+            state.dropped += 1;
+            return self.room.notify_all();
+        }
+        let Waiting { picture, captured_at, stripes, .. } = waiting;
         // The shape may have changed while the picture waited: it is then encoded for this session alone.
         let shared = Mutex::new(stripes.filter(|stripes| stripes.are_of(&encoding)));
         let plan = encoding.shape().plan();

@@ -1,23 +1,29 @@
 //! Places packets from all threads in the sink's memory.
 
+mod claim;
+mod connection;
+mod hand_over;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::{
-    Assembly, AssemblyOptions, AssemblyStatistics, Claim, Decoder, Discard, Ending, Gap, GapFinder,
-    HEADER_BYTES, Landed, PACKING_BYTES, PackedClaim, PackedLanded, PackedPlace, Place,
-    RepairOutcome, UnitHeader,
+    Assembly, AssemblyOptions, AssemblyStatistics, Decoder, HEADER_BYTES, Landed, PACKING_BYTES,
+    PackedPlace, Place, UnitHeader,
 };
 use rushes_net::Waker;
 
+use self::claim::{Claimed, claim, find_gaps};
+use self::hand_over::Handover;
 use super::super::lock;
-use super::super::packing::unpack;
 use super::super::shape::TextureShape;
-use super::super::sink::{Slot, TextureFrame, TextureSink};
+use super::super::sink::{Slot, TextureSink};
 use super::finished::Finished;
 use super::reading::Reading;
+
+pub(super) use self::claim::Reception;
 
 /// Datagrams claimed under one lock.
 const BATCH: usize = 64;
@@ -364,135 +370,6 @@ impl Frames {
         }
     }
 
-    /// Claims the place of a packet whose octets follow. Returns `None` if the packet must be
-    /// discarded.
-    ///
-    /// Waits for memory until `stopped` returns true.
-    pub(super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
-        let octets = self.shape.plan().locate(header.index)?.bytes.len();
-        let claim = |assembly: &mut Assembly| match assembly.claim(Instant::now(), header, octets) {
-            Claim::Place(place) => Ok(Some(place)),
-            Claim::Discard(_) => Ok(None),
-            Claim::Blocked => Err(()),
-        };
-        self.claim_with(claim, stopped)
-    }
-
-    /// Claims something, waiting for memory while `claim` fails.
-    fn claim_with<T>(
-        &self,
-        claim: impl Fn(&mut Assembly) -> Result<Option<T>, ()>,
-        stopped: &impl Fn() -> bool,
-    ) -> Option<T> {
-        if let Ok(claimed) = claim(&mut lock(&self.assembly)) {
-            return claimed;
-        }
-        self.blocked.fetch_add(1, Ordering::Relaxed);
-        let claimed = self.claim_when_free(claim, stopped);
-        self.blocked.fetch_sub(1, Ordering::Relaxed);
-        claimed
-    }
-
-    fn claim_when_free<T>(
-        &self,
-        claim: impl Fn(&mut Assembly) -> Result<Option<T>, ()>,
-        stopped: &impl Fn() -> bool,
-    ) -> Option<T> {
-        let mut stuck_since = None;
-        while self.wait_for_room(None, stopped) {
-            let now = Instant::now();
-            let mut assembly = lock(&self.assembly);
-            if let Ok(claimed) = claim(&mut assembly) {
-                return claimed;
-            }
-            let all_waiting = self.blocked.load(Ordering::Relaxed) == self.threads;
-            if !all_waiting || !assembly.is_waiting() {
-                stuck_since = None;
-            } else if *stuck_since.get_or_insert(now) + STUCK_MAX <= now {
-                return None;
-            }
-        }
-        None
-    }
-
-    /// Calls `write` with the memory of a claimed place.
-    pub(super) fn fill<T>(&self, place: &Place, write: impl FnOnce(&mut [u8]) -> T) -> T {
-        let mut region = lock(&self.memory[place.slot][place.unit]);
-        write(&mut region.octets()[place.bytes.clone()])
-    }
-
-    /// Claims the place of a packed stripe's packet, whose octets follow; tells how many. Returns `None` if
-    /// the packet must be discarded.
-    ///
-    /// Waits for memory until `stopped` returns true.
-    pub(super) fn claim_packed(
-        &self,
-        header: UnitHeader,
-        packing: [u8; PACKING_BYTES],
-        stopped: &impl Fn() -> bool,
-    ) -> Option<PackedClaim> {
-        let octets = lock(&self.assembly).packed_len(header, packing)?;
-        let claim = |assembly: &mut Assembly| match assembly.claim_packed(
-            Instant::now(),
-            (header, packing),
-            octets,
-        ) {
-            PackedClaim::Nothing(Claim::Blocked) => Err(()),
-            PackedClaim::Nothing(_) => Ok(None),
-            claimed => Ok(Some(claimed)),
-        };
-        let claimed = self.claim_with(claim, stopped)?;
-        if let PackedClaim::Unchanged(Landed { ended: true, .. }) = claimed {
-            self.hand_over();
-        }
-        Some(claimed)
-    }
-
-    /// Calls `write` with the place of a packet in the stage.
-    pub(super) fn fill_stage<T>(
-        &self,
-        place: &PackedPlace,
-        write: impl FnOnce(&mut [u8]) -> T,
-    ) -> T {
-        let mut stage = lock(&self.stages[place.slot][place.unit]);
-        write(&mut stage[place.bytes.clone()])
-    }
-
-    /// Records that a packet's octets are in the stage; unpacks its stripe if they are the last ones.
-    /// Returns false if that is impossible.
-    pub(super) fn land_staged(&self, place: &PackedPlace) -> bool {
-        let landed = lock(&self.assembly).land_packed(place);
-        let unpacking = match landed {
-            PackedLanded::Waiting(landed) => {
-                if landed.ended {
-                    self.hand_over();
-                }
-                return true;
-            }
-            PackedLanded::Unpack(unpacking) => unpacking,
-        };
-        let (slot, unit) = (place.slot, place.unit);
-        let is_unpacked = {
-            let stage = lock(&self.stages[slot][unit]);
-            let mut region = lock(&self.memory[slot][unit]);
-            let to = &mut region.octets()[unpacking.stripe.bytes.clone()];
-            unpack(unpacking.packing, &stage[unpacking.staged.clone()], to)
-        };
-        self.land_by(slot, unit, |assembly| assembly.land_unpacked(&unpacking, is_unpacked));
-        is_unpacked
-    }
-
-    /// Releases a claimed place of the stage, which will not be filled.
-    pub(super) fn abandon_staged(&self, place: &PackedPlace) {
-        let mut assembly = lock(&self.assembly);
-        assembly.unclaim_packed(place);
-        let is_ready = assembly.is_ready();
-        drop(assembly);
-        if is_ready {
-            self.hand_over();
-        }
-    }
-
     /// Records that packets of a unit are in place.
     pub(super) fn land(&self, slot: usize, unit: usize, packets: u32) {
         self.land_by(slot, unit, |assembly| assembly.land(slot, unit, packets));
@@ -539,85 +416,6 @@ impl Frames {
         true
     }
 
-    /// Delivers the frames that have ended, unless another thread is doing so.
-    fn hand_over(&self) {
-        loop {
-            let Some(mut handover) = try_lock(&self.handover) else { return };
-            while let Some(ending) = self.next_ending(&mut handover) {
-                let _delivery = Delivery { frames: self, slot: ending.slot };
-                if !self.is_over() {
-                    self.hand_over_one(ending, &handover);
-                }
-            }
-            drop(handover);
-            // Other threads left frames that ended meanwhile to this one.
-            if !lock(&self.assembly).is_ready() {
-                return;
-            }
-        }
-    }
-
-    fn next_ending(&self, handover: &mut Handover) -> Option<Ending> {
-        let mut assembly = lock(&self.assembly);
-        let ending = assembly.poll_ending()?;
-        self.is_delivering.store(true, Ordering::Relaxed);
-        let Handover { gaps, copies } = handover;
-        gaps.clear();
-        if !ending.whole {
-            assembly.gaps(ending.slot, gaps);
-        }
-        assembly.kept(ending.slot, copies);
-        copies.extend_from_slice(gaps);
-        copies.sort_unstable_by_key(|copy| (copy.unit, copy.bytes.start));
-        Some(ending)
-    }
-
-    /// Waits until other threads have reported their tiles of a slot to the sink.
-    fn wait_for_tile_reports(&self, slot: usize) {
-        let is_reporting = |_: &mut Assembly| self.tile_reports[slot].load(Ordering::Relaxed) > 0;
-        drop(self.room.wait_while(lock(&self.assembly), is_reporting));
-    }
-
-    fn hand_over_one(&self, ending: Ending, handover: &Handover) {
-        let Handover { gaps, copies } = handover;
-        self.wait_for_tile_reports(ending.slot);
-        let memory = &self.memory[ending.slot];
-        let is_concealed = ending.previous.is_some_and(|previous| {
-            !copies.is_empty() && self.sink.conceal(ending.slot, previous, copies)
-        });
-        for (at, gap) in copies.iter().enumerate() {
-            let mut to = lock(&memory[gap.unit]);
-            if !is_concealed {
-                let octets = &mut to.octets()[gap.bytes.clone()];
-                match ending.previous {
-                    Some(slot) => {
-                        let mut from = lock(&self.memory[slot][gap.unit]);
-                        octets.copy_from_slice(&from.octets()[gap.bytes.clone()]);
-                    }
-                    None => octets.fill(0),
-                }
-            }
-            if copies.get(at + 1).is_none_or(|next| next.unit != gap.unit) {
-                to.filled();
-                drop(to);
-                self.sink.tile_ready(ending.slot, gap.unit);
-            }
-        }
-        let done_at = Instant::now();
-        let units_concealed = gaps.chunk_by(|one, next| one.unit == next.unit).count() as u64;
-        self.finished.note(&ending, done_at, units_concealed);
-        let shape = &self.shape;
-        self.sink.frame_done(&TextureFrame { shape, ending, gaps, memory, done_at });
-    }
-}
-
-/// What a frame takes from the one before.
-#[derive(Default)]
-struct Handover {
-    /// Octets that did not arrive.
-    gaps: Vec<Gap>,
-    /// These, and those of unchanged stripes.
-    copies: Vec<Gap>,
 }
 
 /// A packet's octets, and their place.
@@ -625,27 +423,6 @@ enum Placed<'a> {
     Plain(Place, &'a [u8]),
     /// In the stage.
     Staged(PackedPlace, &'a [u8]),
-}
-
-/// Ends a frame's delivery to the sink when dropped, even by a panic: deadlines count again.
-struct Delivery<'a> {
-    frames: &'a Frames,
-    slot: usize,
-}
-
-impl Drop for Delivery<'_> {
-    fn drop(&mut self) {
-        let mut assembly = lock(&self.frames.assembly);
-        assembly.release(Instant::now(), self.slot);
-        self.frames.is_delivering.store(false, Ordering::Relaxed);
-        // Missing packets of other frames may be due now.
-        let is_missing = assembly.poll_requests_timeout().is_some();
-        drop(assembly);
-        if is_missing {
-            self.frames.requester.wake();
-        }
-        self.frames.room.notify_all();
-    }
 }
 
 /// Ends a tile's report to the sink when dropped, even by a panic.
@@ -660,90 +437,5 @@ impl Drop for TileReport<'_> {
         self.frames.tile_reports[self.slot].fetch_sub(1, Ordering::Relaxed);
         drop(assembly);
         self.frames.room.notify_all();
-    }
-}
-
-/// What the packets of one socket show, and the memory to compute those that are missing.
-pub(super) struct Reception {
-    finder: GapFinder,
-    decoder: Option<Decoder>,
-}
-
-impl Reception {
-    /// Creates the state of a socket; the server may send repair packets if `has_fec`.
-    pub(super) fn new(has_fec: bool) -> Self {
-        Self { finder: GapFinder::new(has_fec), decoder: has_fec.then(Decoder::new) }
-    }
-}
-
-/// What becomes of a packet.
-enum Claimed {
-    /// It has a place.
-    Packet(Place),
-    /// It has a place in the stage.
-    Staged(PackedPlace),
-    /// It tells its stripe as unchanged.
-    Unchanged(Landed),
-    /// It is a repair packet, which arrived for the first time.
-    Repair,
-    /// It is discarded.
-    Nothing,
-    /// There is no memory for it yet.
-    Blocked,
-}
-
-fn claim(assembly: &mut Assembly, now: Instant, packet: &[u8]) -> Claimed {
-    let (header, octets) = match packet.split_first_chunk::<HEADER_BYTES>() {
-        Some((header, octets)) => (UnitHeader::parse(*header), octets),
-        None => (UnitHeader { frame: 0, index: u32::MAX }, packet),
-    };
-    if assembly.is_repair(header) {
-        return match assembly.take_repair(now, header, octets) {
-            RepairOutcome::Kept | RepairOutcome::Discarded(Discard::Unneeded) => Claimed::Repair,
-            RepairOutcome::Discarded(_) => Claimed::Nothing,
-            RepairOutcome::Blocked => Claimed::Blocked,
-        };
-    }
-    if assembly.is_packed(header)
-        && let Some((packing, octets)) = octets.split_first_chunk()
-    {
-        return match assembly.claim_packed(now, (header, *packing), octets.len()) {
-            PackedClaim::Stage(place) => Claimed::Staged(place),
-            PackedClaim::Unchanged(landed) => Claimed::Unchanged(landed),
-            PackedClaim::Nothing(Claim::Blocked) => Claimed::Blocked,
-            PackedClaim::Nothing(_) => Claimed::Nothing,
-        };
-    }
-    match assembly.claim(now, header, octets.len()) {
-        Claim::Place(place) => Claimed::Packet(place),
-        Claim::Discard(_) => Claimed::Nothing,
-        Claim::Blocked => Claimed::Blocked,
-    }
-}
-
-/// Notes the packets that are missing before one that arrived. Returns whether one may be due to be
-/// requested earlier than any other.
-fn find_gaps(
-    assembly: &mut Assembly,
-    now: Instant,
-    (finder, packet): (Option<&mut GapFinder>, &[u8]),
-) -> bool {
-    let header = packet.first_chunk().map(|header| UnitHeader::parse(*header));
-    let (Some(finder), Some(header)) = (finder, header) else { return false };
-    let gaps = if assembly.is_in_order(header) {
-        finder.handle_packet(assembly.plan(), assembly.unpacked(header))
-    } else if assembly.is_repair(header) {
-        finder.handle_repair(assembly.plan(), header)
-    } else {
-        None
-    };
-    gaps.is_some_and(|gaps| assembly.handle_gaps(now, gaps))
-}
-
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
     }
 }
