@@ -35,10 +35,11 @@ fn picture(number: u64, format: Format) -> Vec<u8> {
     (0..octets).map(|at| (at.wrapping_mul(at + number) >> 3) as u8).collect()
 }
 
-/// Pictures at 100 a second; a live source does not wait for anybody.
+/// Pictures at a rate; a live source does not wait for anybody.
 struct Changing {
     format: Format,
     layout: Layout,
+    rate: u32,
     next: u64,
     length: u64,
     live: Option<Arc<Closed>>,
@@ -60,7 +61,7 @@ impl Live for Closed {
 impl Changing {
     fn new(format: Format) -> Self {
         let length = EACH * SIZES.len() as u64;
-        Self { format, layout: layout(0, format), next: 0, length, live: None }
+        Self { format, layout: layout(0, format), rate: 100, next: 0, length, live: None }
     }
 }
 
@@ -70,7 +71,7 @@ impl Source for Changing {
     }
 
     fn rate(&self) -> Rate {
-        Rate::new(100, 1).unwrap()
+        Rate::new(self.rate, 1).unwrap()
     }
 
     fn length(&self) -> Option<u64> {
@@ -166,7 +167,7 @@ fn sizes_change_on_a_network_that_loses_packets() {
         ..Path::default()
     };
     let mut source = Changing::new(Format::Rgba8);
-    source.length *= 2;
+    source.rate = 25;
     let server = serve(source, options(Transport::Udp));
     let weather = Weather { path, seed: 11, ..Weather::default() };
     let relay = Between::new(server.local_address(), weather);
@@ -178,11 +179,13 @@ fn sizes_change_on_a_network_that_loses_packets() {
     });
     let mut options = ClientOptions::default();
     (options.deadline_min, options.deadline_max) = (HANGS / 10, HANGS / 10);
+    // The control connection has no delay here, by which the client would choose the number.
+    options.slots = 8;
     let client = TextureClient::connect(relay.address(), Arc::new(sink), options).unwrap();
     let end = client.wait(HANGS).unwrap();
     assert!(end.text.contains("source has ended"), "{end}");
     let counts = client.stop();
-    let all = EACH * SIZES.len() as u64 * 2;
+    let all = EACH * SIZES.len() as u64;
     let mut whole = 0;
     for (number, is_whole, of, octets) in seen {
         assert_eq!(of, layout(number, Format::Rgba8), "{number}");
@@ -190,7 +193,7 @@ fn sizes_change_on_a_network_that_loses_packets() {
         whole += u64::from(is_whole);
     }
     assert_eq!(counts.frames_whole + counts.frames_damaged + counts.frames_lost, all, "{counts:?}");
-    assert!(whole > all * 9 / 10 && counts.packets_recovered > 0, "{counts:?}");
+    assert!(whole > all * 2 / 3 && counts.packets_recovered > 0, "{counts:?}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ impl Preloaded {
     /// # Errors
     ///
     /// [`SourceError::Bound`] if the first frame does not fit, [`SourceError::Empty`] if there is
-    /// no frame, and the errors of the source.
+    /// no frame, [`SourceError::Mismatch`] if they change, and the errors of the source.
     pub fn new(source: &mut dyn Source, bound: usize) -> Result<Self, SourceError> {
         let (layout, rate) = (*source.layout(), source.rate());
         let frame = layout.bytes();
@@ -31,6 +31,11 @@ impl Preloaded {
         let mut frames = Vec::new();
         while frames.len() < most {
             let Some(frame) = source.next_frame()? else { break };
+            if *source.layout() != layout {
+                let of = |it: &Layout| (it.format(), it.width(), it.height());
+                let (have, want) = (of(source.layout()), of(&layout));
+                return Err(SourceError::Mismatch { path: "preloaded frames".into(), have, want });
+            }
             frames.push(frame);
         }
         Self::of_frames(frames, layout, rate)

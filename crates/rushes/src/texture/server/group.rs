@@ -116,7 +116,7 @@ impl Member {
     ) -> Result<Self, Refusal> {
         let local = control.local_address().ip().to_canonical();
         let mut current = lock(&inner.group);
-        if let Some(group) = current.as_ref().filter(|group| !group.work().is_over()) {
+        if let Some(group) = current.as_ref().filter(|group| group.can_be_joined(inner)) {
             if group.local != local {
                 let text =
                     format!("the group is sent from {}: connect to that address", group.local);
@@ -217,7 +217,12 @@ impl Group {
 
     /// Returns the group that a client can join, if there is one.
     pub(super) fn current(inner: &Inner) -> Option<Arc<Self>> {
-        lock(&inner.group).clone().filter(|group| !group.work().is_over())
+        lock(&inner.group).clone().filter(|group| group.can_be_joined(inner))
+    }
+
+    /// Returns whether frames follow, of the pictures that the source has now.
+    fn can_be_joined(&self, inner: &Inner) -> bool {
+        self.encoding.changes() == inner.feed.source().changes && !self.work().is_over()
     }
 
     /// Returns how pictures become frames.
