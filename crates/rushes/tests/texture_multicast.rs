@@ -182,6 +182,44 @@ fn clients_of_a_group_share_its_format_and_the_next_group_has_another() {
     other.stop();
 }
 
+/// The units of a group have sockets and threads while it has clients, whoever of them came first.
+#[test]
+fn the_units_of_a_group_count_until_its_last_client_has_left() {
+    // With as many clients as the server takes, each would have 40 of 128 units: 48 remain for one beside a group.
+    // Others may use the ports after those of three units.
+    let SocketAddr::V4(mut to) = group() else { unreachable!() };
+    let [.., c, d] = to.ip().octets();
+    to.set_ip([239, 254, c, d].into());
+    let mut options = server_options(to.into());
+    (options.units, options.clients_max) = (40, 3);
+    let server = serve(30, 10_000, options);
+    let connect = |transport: Transport, units: u8| {
+        let mut options = client_options();
+        (options.transport, options.units) = (Some(transport), units);
+        Viewer::of(&server, Pictures::Round(10_000), options).client
+    };
+    let wait_for = |clients: usize| {
+        let start = Instant::now();
+        while server.counts().clients != clients {
+            assert!(start.elapsed() < HANGS, "{:?}", server.counts());
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let units = |client: &TextureClient| client.shape().unwrap().plan().units();
+    let [first, second] = [(); 2].map(|()| connect(Transport::Multicast, 0));
+    assert_eq!((units(&first), units(&second)), (40, 40));
+    first.stop();
+    wait_for(1);
+    let beside = connect(Transport::Udp, 64);
+    assert_eq!(units(&beside), 48, "the group's were not counted");
+    second.stop();
+    beside.stop();
+    wait_for(0);
+    let alone = connect(Transport::Udp, 64);
+    assert_eq!(units(&alone), 48, "the group's are still counted");
+    alone.stop();
+}
+
 #[test]
 fn what_is_no_group_is_refused() {
     for address in ["10.1.2.3:7100", "239.1.2.3:0", "239.1.2.3:65500"] {

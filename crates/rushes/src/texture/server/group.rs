@@ -126,6 +126,8 @@ impl Member {
             return Ok(Self { group: group.clone(), is_first: false });
         }
         let group = Arc::new(Group::begin(inner, choice, control)?);
+        // Until it has ended, whichever clients it has.
+        lock(&inner.sessions).take_group(group.binding.units());
         *current = Some(group.clone());
         Ok(Self { group, is_first: true })
     }
@@ -137,11 +139,6 @@ impl Member {
         control: &TcpSocket,
     ) -> Result<Arc<Binding>, Refusal> {
         Binding::following(token, &self.group.binding, control)
-    }
-
-    /// Returns the units that are this client's own, for the limit of all units.
-    pub(super) fn units(&self) -> usize {
-        if self.is_first { self.group.binding.units() } else { 0 }
     }
 
     /// Completes the offer to the client.
@@ -291,6 +288,7 @@ impl Group {
             // A panic has been reported already.
             let _ = thread.join();
         }
+        lock(&inner.sessions).leave_group(self.binding.units());
     }
 }
 

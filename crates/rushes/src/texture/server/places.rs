@@ -20,10 +20,12 @@ pub(super) struct Limits {
     pub(super) units: usize,
 }
 
-/// The current sessions, oldest first.
+/// The current sessions, oldest first, and the units of multicast groups.
 #[derive(Debug)]
 pub(super) struct Places<S> {
     taken: Vec<Place<S>>,
+    /// Units of groups, which belong to no session.
+    of_groups: usize,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,7 @@ pub(super) enum Full {
 
 impl<S> Default for Places<S> {
     fn default() -> Self {
-        Self { taken: Vec::new() }
+        Self { taken: Vec::new(), of_groups: 0 }
     }
 }
 
@@ -81,10 +83,21 @@ impl<S> Places<S> {
     /// session that may still follow it.
     pub(super) fn units_left(&self, limits: &Limits) -> usize {
         let all = UNITS_MAX.max(limits.all.saturating_mul(limits.units));
-        let taken: usize = self.taken.iter().map(|place| place.units).sum();
+        let of_sessions: usize = self.taken.iter().map(|place| place.units).sum();
+        let taken = of_sessions.saturating_add(self.of_groups);
         let usual = limits.units.min(all / limits.all.max(1));
         let others = limits.all.saturating_sub(self.taken.len() + 1);
         all.saturating_sub(taken).saturating_sub(others.saturating_mul(usual)).max(usual)
+    }
+
+    /// Counts the units of a group, from its beginning on.
+    pub(super) fn take_group(&mut self, units: usize) {
+        self.of_groups = self.of_groups.saturating_add(units);
+    }
+
+    /// Counts the units of a group no more: it has ended.
+    pub(super) fn leave_group(&mut self, units: usize) {
+        self.of_groups = self.of_groups.saturating_sub(units);
     }
 
     /// Adds a session.
@@ -178,6 +191,13 @@ mod tests {
         }
         let units: usize = places.taken.iter().map(|place| place.units).sum();
         assert_eq!((places.taken[0].units, units), (64, 128));
+        // Units of a group are as good as those of a session.
+        let mut grouped = Places::<u32>::default();
+        let before = grouped.units_left(&LIMITS);
+        grouped.take_group(40);
+        assert_eq!(grouped.units_left(&LIMITS), before - 40);
+        grouped.leave_group(40);
+        assert_eq!(grouped.units_left(&LIMITS), before);
         // The server's own settings are never reduced.
         let many = Limits { all: 8, per_host: 8, units: 64 };
         assert_eq!(Places::<u32>::default().units_left(&many), 64);

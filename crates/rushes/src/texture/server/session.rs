@@ -104,8 +104,8 @@ impl Session {
             let offer = choose::offer(&choice, &binding);
             (binding, None, offer)
         };
-        let units = member.as_ref().map_or_else(|| binding.units(), Member::units);
-        lock(&inner.sessions).take(peer, units, binding.clone());
+        // A member of a group has none of its own.
+        lock(&inner.sessions).take(peer, binding.units(), binding.clone());
         let unsupported = |error: &dyn std::fmt::Display| (Reason::Unsupported, error.to_string());
         let mut session = Self {
             threads: Vec::new(),
