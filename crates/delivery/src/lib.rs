@@ -114,7 +114,7 @@ pub use gaps::{GapFinder, Gaps, Skipped};
 pub use pace::Pace;
 pub use packing::{PACKING_BYTES, Packing};
 pub use plan::{FEC_PERCENT_MAX, PAYLOAD_MAX, Plan, PlanError, Span, Stripe, UNITS_MAX};
-pub use retransmission::{Planned, RetransmissionStatistics, Retransmissions};
+pub use retransmission::{MemberId, Planned, RetransmissionStatistics, Retransmissions};
 pub use step_choice::StepChoice;
 pub use window::{CREDIT_BYTES, Credit, Creditor, Window};
 pub use wire::{HEADER_BYTES, UnitHeader, extend};

@@ -3,12 +3,13 @@
 #![allow(clippy::disallowed_methods, reason = "any instant will do")]
 
 use std::collections::VecDeque;
+use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::Nack;
 use rushes_delivery::{
-    Assembly, AssemblyOptions, AssemblyStatistics, Claim, GapFinder, Plan, Planned,
+    Assembly, AssemblyOptions, AssemblyStatistics, Claim, GapFinder, MemberId, Plan, Planned,
     Retransmissions, UnitHeader,
 };
 use rushes_netsim::{Link, Loss, Path, Straying};
@@ -44,6 +45,9 @@ struct World {
     now: Duration,
     plan: Arc<Plan>,
     retransmissions: Retransmissions<Frame>,
+    /// The client, and other members of its group, which request everything all the time.
+    member: MemberId,
+    greedy: Vec<MemberId>,
     units: Vec<Link<UnitHeader>>,
     requests: Link<Nack>,
     notices: Link<u64>,
@@ -83,10 +87,13 @@ impl World {
             ..AssemblyOptions::default()
         };
         let way = Path { delay: path.delay, ..Path::default() };
+        let mut retransmissions = Retransmissions::default();
         Self {
             start: Instant::now(),
             now: Duration::ZERO,
-            retransmissions: Retransmissions::default(),
+            member: retransmissions.join(),
+            greedy: Vec::new(),
+            retransmissions,
             units: (0..UNITS as u64)
                 .map(|unit| Link::new(path.clone(), seed << 8 | unit))
                 .collect(),
@@ -101,6 +108,12 @@ impl World {
             waits: 0,
             last: None,
         }
+    }
+
+    /// Adds members that request everything all the time.
+    fn with_greedy(mut self, count: usize) -> Self {
+        self.greedy = (0..count).map(|_| self.retransmissions.join()).collect();
+        self
     }
 
     fn run(mut self) -> Outcome {
@@ -149,10 +162,22 @@ impl World {
 
     /// Sends packets again that the client requested.
     fn answer(&mut self, current: u64, sent: u32) {
+        let now = self.start + self.now;
+        let is_sent = |frame: &Frame, packet| {
+            frame.0 < current || packet % UNIT_PACKETS < sent / UNITS as u32
+        };
+        for (at, greedy) in self.greedy.iter().enumerate() {
+            let frames = current.saturating_sub(7)..=current;
+            // Every other one requests what was not sent yet, too, before anything else.
+            let frames: Vec<_> =
+                if at % 2 == 0 { frames.collect() } else { frames.rev().collect() };
+            for frame in frames {
+                let nack = Nack { frame, packets: iter::once(0..PACKETS).collect() };
+                self.retransmissions.handle_nack(now, (*greedy, &nack), is_sent);
+            }
+        }
         while let Some(nack) = self.requests.poll(self.now) {
-            self.retransmissions.handle_nack(&nack.item, |frame, packet| {
-                frame.0 < current || packet % UNIT_PACKETS < sent / UNITS as u32
-            });
+            self.retransmissions.handle_nack(now, (self.member, &nack.item), is_sent);
         }
         while let Some((frame, packets)) = self.retransmissions.poll() {
             for packet in packets {
@@ -255,6 +280,27 @@ fn frames_that_lose_packets_are_whole_if_these_are_sent_again() {
         assert!(lossy.whole() <= without, "{loss:?}: {lossy:?}");
         // No packet is sent again that was not lost.
         assert_eq!(recovered.counts.packets_duplicate, 0, "{loss:?}: {recovered:?}");
+    }
+}
+
+#[test]
+fn members_that_request_everything_take_nothing_from_one_that_lost_packets() {
+    for (loss, greedy, least) in [
+        (Loss::Independent(0.05), 1, 0.95),
+        (Loss::bursts(0.02, 5.0, 20), 1, 0.99),
+        (Loss::Independent(0.01), 3, 0.99),
+    ] {
+        let path = path(loss.clone());
+        let beside = World::new(&path, 7, true).with_greedy(greedy).run();
+        println!("{loss:?}, {greedy}: {}: {beside:?}", beside.whole());
+        assert!(beside.whole() >= least, "{loss:?}, {greedy}: {beside:?}");
+        let (least, most) = (FRAMES * u64::from(PACKETS) / 8, FRAMES * u64::from(PACKETS) / 4);
+        assert!((least..=most).contains(&beside.sent_again), "{beside:?}");
+        // If they requested in its name, it would get nothing else.
+        let mut starved = World::new(&path, 7, true);
+        starved.greedy = vec![starved.member];
+        let starved = starved.run();
+        assert!(starved.whole() < beside.whole() / 2.0, "{starved:?}");
     }
 }
 

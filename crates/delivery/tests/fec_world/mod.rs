@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rushes_delivery::control::Nack;
 use rushes_delivery::{
     Assembly, AssemblyOptions, AssemblyStatistics, Claim, Decoder, Discard, Encoder, GapFinder,
-    Plan, Planned, RepairOutcome, Retransmissions, UnitHeader,
+    MemberId, Plan, Planned, RepairOutcome, Retransmissions, UnitHeader,
 };
 use rushes_netsim::{Link, Path, Seeded};
 
@@ -89,6 +89,7 @@ pub(crate) struct World {
     now: Duration,
     plan: Arc<Plan>,
     retransmissions: Retransmissions<Frame>,
+    member: MemberId,
     encoder: Encoder,
     units: Vec<Link<Packet>>,
     requests: Link<Nack>,
@@ -126,11 +127,13 @@ impl World {
             ..AssemblyOptions::default()
         };
         let way = Path { delay: path.delay, ..Path::default() };
+        let mut retransmissions = Retransmissions::default();
         Self {
             setting,
+            member: retransmissions.join(),
             start: Instant::now(),
             now: Duration::ZERO,
-            retransmissions: Retransmissions::default(),
+            retransmissions,
             encoder: Encoder::new(),
             units: (0..UNITS as u64)
                 .map(|unit| Link::new(path.clone(), seed << 8 | unit))
@@ -218,7 +221,8 @@ impl World {
     fn answer(&mut self, current: u64, sent: u32) {
         while let Some(nack) = self.requests.poll(self.now) {
             let of_unit = self.setting.unit_packets;
-            self.retransmissions.handle_nack(&nack.item, |frame, packet| {
+            let now = self.start + self.now;
+            self.retransmissions.handle_nack(now, (self.member, &nack.item), |frame, packet| {
                 frame.0 < current || packet % of_unit < sent
             });
         }

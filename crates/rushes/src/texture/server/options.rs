@@ -89,7 +89,7 @@ pub struct ServerOptions {
     /// All of them get the same frames: in the format that the first one requested, or [`format`](Self::format), at
     /// the source's rate, with [`units`](Self::units) and [`payload`](Self::payload), without adaptation and packing.
     /// Requested packets are sent again to the group, of which all clients together may request a quarter as many as
-    /// are sent. [`Fec::ByLoss`] adds no repair packets, [`Fec::Percent`] does. Nothing is encrypted. Each client has a
+    /// are sent, and each as much of that as it leaves to the others. [`Fec::ByLoss`] adds no repair packets, [`Fec::Percent`] does. Nothing is encrypted. Each client has a
     /// control connection, to the same address of the server, and counts as a session.
     pub multicast: Option<MulticastGroup>,
     /// Maximum sessions; further clients are refused as busy. 8 by default.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{FrameRate, Nack};
-use rushes_delivery::{RetransmissionStatistics, Retransmissions, Stripe};
+use rushes_delivery::{MemberId, RetransmissionStatistics, Retransmissions, Stripe};
 use rushes_net::Waker;
 
 use super::super::lock;
@@ -98,6 +98,13 @@ struct Waiting {
     stripes: Option<Arc<Stripes>>,
 }
 
+/// A client of a group.
+struct Follower {
+    /// Its work, which gets a notice of each frame.
+    work: Arc<Work>,
+    member: MemberId,
+}
+
 #[derive(Default)]
 struct State {
     job: Option<Arc<Job>>,
@@ -125,14 +132,16 @@ struct State {
     notices: VecDeque<Sent>,
     /// The latest frames, of which packets may be sent again.
     retransmissions: Retransmissions<Job>,
+    /// Whose requests are those of this session's own client.
+    own: Option<MemberId>,
     /// The counts of `retransmissions` that were taken.
     retransmissions_taken: RetransmissionStatistics,
     /// The frame before, if stripes may be packed, and the stripes that the client lacks.
     before: Option<Before>,
     refresh: BTreeSet<usize>,
     failure: Option<String>,
-    /// The work of each client of the group, which gets a notice of each frame.
-    followers: Vec<Arc<Work>>,
+    /// The clients of the group.
+    followers: Vec<Follower>,
     /// Whether no more pictures follow.
     has_ended: bool,
     stopped: bool,
@@ -182,14 +191,27 @@ impl Work {
         Self { followed: Some(followed), ..self }
     }
 
-    /// Tells a client of each frame that is sent from now on.
+    /// Tells a client of each frame that is sent from now on, of which it may request packets.
     pub(super) fn add_follower(&self, client: Arc<Self>) {
-        lock(&self.state).followers.push(client);
+        let mut state = lock(&self.state);
+        // The clients of a group share what one of its own would have.
+        if let Some(own) = state.own.take() {
+            state.retransmissions.leave(own);
+        }
+        let member = state.retransmissions.join();
+        state.followers.push(Follower { work: client, member });
     }
 
     /// Tells a client of no more frames.
     pub(super) fn remove_follower(&self, client: &Arc<Self>) {
-        lock(&self.state).followers.retain(|other| !Arc::ptr_eq(other, client));
+        let State { followers, retransmissions, .. } = &mut *lock(&self.state);
+        followers.retain(|follower| {
+            let is_kept = !Arc::ptr_eq(&follower.work, client);
+            if !is_kept {
+                retransmissions.leave(follower.member);
+            }
+            is_kept
+        });
     }
 
     /// Returns the number of the next frame.
@@ -210,6 +232,10 @@ impl Work {
 
     /// Returns the work with packets sent again that the client requests, if `is_recovered`.
     pub(super) fn recovered(self, is_recovered: bool) -> Self {
+        {
+            let mut state = lock(&self.state);
+            state.own = is_recovered.then(|| state.retransmissions.join());
+        }
         Self { is_recovered, ..self }
     }
 
@@ -415,12 +441,13 @@ impl Work {
 
     /// Lets a unit send packets again, as far as the client may request them.
     pub(super) fn request(&self, nack: &Nack) {
-        if let Some(followed) = &self.followed {
-            return followed.request(nack);
-        }
-        let mut state = lock(&self.state);
+        let work = self.followed.as_deref().unwrap_or(self);
+        let mut state = lock(&work.state);
+        let followers = &mut state.followers.iter();
+        let follower = followers.find(|follower| std::ptr::eq(Arc::as_ptr(&follower.work), self));
+        let Some(member) = follower.map(|follower| follower.member).or(state.own) else { return };
         let State { retransmissions, tiles, job: current, .. } = &mut *state;
-        retransmissions.handle_nack(nack, |job, packet| {
+        retransmissions.handle_nack(Instant::now(), (member, nack), |job, packet| {
             let is_current = current.as_ref().is_some_and(|current| current.frame == job.frame);
             let stripe = job.encoding.shape().plan().stripe_of(packet);
             // Stripes that were taken have been sent, or soon will be.
@@ -428,7 +455,7 @@ impl Work {
             !is_current || stripe.is_some_and(is_taken)
         });
         if retransmissions.is_waiting() {
-            self.begun.notify_one();
+            work.begun.notify_one();
         }
     }
 
@@ -494,7 +521,7 @@ impl Work {
             dropped: state.dropped,
         };
         for follower in &state.followers {
-            lock(&follower.state).note_sent(notice.clone());
+            lock(&follower.work.state).note_sent(notice.clone());
         }
         state.note_sent(notice);
         drop(state);
@@ -534,9 +561,10 @@ impl Work {
 
     /// Wakes the session's control connection, or those of all clients of a group, to check for changes.
     pub(super) fn wake(&self) {
-        let followers = lock(&self.state).followers.clone();
-        for client in &followers {
-            client.waker.wake();
+        let of = |follower: &Follower| follower.work.waker.clone();
+        let wakers: Vec<_> = lock(&self.state).followers.iter().map(of).collect();
+        for waker in wakers {
+            waker.wake();
         }
         self.waker.wake();
     }

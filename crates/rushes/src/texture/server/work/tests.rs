@@ -224,6 +224,34 @@ fn requested_packets_are_sent_again_before_further_stripes() {
 }
 
 #[test]
+fn clients_of_a_group_share_what_they_may_request_until_they_leave() {
+    let group = Arc::new(work(1).recovered(true));
+    let [greedy, honest, other] = [(); 3].map(|()| {
+        let work = Work::new(0, Arc::new(Waker::new().unwrap()), false);
+        Arc::new(work.following(group.clone()))
+    });
+    group.add_follower(greedy.clone());
+    group.add_follower(honest.clone());
+    for frame in 0..20 {
+        group.push(picture(), Instant::now(), None);
+        for _ in 0..8 {
+            let (job, _) = group.take_stripe(0).unwrap();
+            group.sent(0, &job);
+        }
+        greedy.request(&nack(frame, &[0..u32::MAX]));
+        assert!(!again(&group).is_empty());
+        while lock(&group.state).retransmissions.poll().is_some() {}
+    }
+    let far = 1_400..1_440;
+    honest.request(&nack(19, std::slice::from_ref(&far)));
+    assert_eq!(again(&group), [(19, far.clone())], "the other one used everything");
+    other.request(&nack(19, &[700..710]));
+    group.remove_follower(&honest);
+    honest.request(&nack(19, &[720..730]));
+    assert!(!lock(&group.state).retransmissions.is_waiting(), "they are not in the group");
+}
+
+#[test]
 fn nothing_is_kept_for_a_client_that_requests_nothing() {
     let work = work(1);
     work.push(picture(), Instant::now(), None);
