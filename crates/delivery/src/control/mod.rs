@@ -22,9 +22,9 @@
 //! | 6 | kind: 1 | | 6 | kind: 2 |
 //! | 7 | 0 | | 7 | unit, 0 to 63 |
 //! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
-//! | 16 | transports: bit 1 UDP, 2 TCP, 3 RTP; bit 4: recovery, 5: repair packets, 6: packed stripes, 7: colours | | 24 | *end* |
+//! | 16 | transports: bit 0 multicast, 1 UDP, 2 TCP, 3 RTP; bit 4: recovery, 5: repair packets, 6: packed stripes, 7: colours | | 24 | *end* |
 //! | 17 | requested format; 0: any | | | |
-//! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP; 0: any | | | |
+//! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP, 4 multicast; 0: any but multicast | | | |
 //! | 19 | requested units, up to 64; 0: any | | | |
 //! | 20 | octets of payload in a packet, 32 bits, up to 2^20; 0: any | | | |
 //! | 24 | frame rate: numerator, denominator, 32 bits each; 0/0: any | | | |
@@ -32,7 +32,8 @@
 //!
 //! Bits 4 to 7 of octet 16 are the client's [`Abilities`]: a server uses those that it has, and ignores
 //! the others, as does one of an older release. The requested format and transport must be among the
-//! client's own. The first six octets are the
+//! client's own. The numbers of formats, and how the fields of an offer divide a frame among units and packets, are in
+//! `docs/rtp-texture.md`. The first six octets are the
 //! same in all versions, as is the `Refuse` that answers an unknown version.
 //!
 //! # Sealed connections
@@ -109,9 +110,13 @@
 //! | 62 + 2P + 4S | colour, 4 octets ([`Offer::colour`]); only with the ability *colour* | those that the application knows |
 //! | the last 18 | group: an IPv6 address, or an IPv4 one mapped to it, and the port of the first unit, 16 bits; by multicast only | a multicast group; a port for each unit, up to 65535 |
 //!
-//! By multicast each client has a control connection of its own, and all receive the same datagrams. Units are not
-//! bound by openings: a client has joined the group when it sends `Accept`, and ignores frames before the first of its
-//! offer. There are no credits and no changes.
+//! By multicast each client has a control connection of its own, and all receive the same datagrams: those of unit n
+//! come from the server's address and its port of that unit, and go to the group at its port plus n. A client joins
+//! through the interface of its control connection. Units are not bound by openings: a client has joined the group when
+//! it sends `Accept`, which has no ports, and ignores frames before the first of its offer. `Start` follows at once. There
+//! are no credits and no changes. Other clients of the group may request packets and use repair packets: a client tells
+//! both by their numbers, and discards what it does not use. It announces the abilities *repair packets* and *colours*
+//! for that; without them it is refused.
 //!
 //! A change keeps token, transport, clock rate and group, and the ports and SSRCs of existing units; new
 //! units are bound like the first ones. Until its `Start` the old offer is in force, and no frame
