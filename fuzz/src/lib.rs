@@ -10,6 +10,7 @@ pub mod ice;
 pub mod negotiation;
 pub mod packing;
 pub mod parsers;
+pub mod png;
 pub mod rate;
 pub mod repairs;
 pub mod seeds;

@@ -6,6 +6,8 @@ use std::ops::Range;
 use rushes::texture::file::{FrameReader, Ktx2Reader, Ktx2Writer, Y4mReader, Y4mStream};
 use rushes::texture::{Colour, Decoder, Format, InstructionSet, Layout, Rate};
 
+use crate::png;
+
 /// The largest sides of a frame: several blocks of every format, and more than a group of them.
 const WIDTH_MAX: u32 = 160;
 const HEIGHT_MAX: u32 = 40;
@@ -55,8 +57,9 @@ fn pictures(
     whole
 }
 
-/// Reads a file as KTX 2.0 and Y4M. No frame has another length than its layout says.
+/// Reads a file as KTX 2.0, Y4M and PNG. No frame has another length than its layout says.
 pub fn files(octets: &[u8]) {
+    png::read(octets);
     if let Ok(reader) = Ktx2Reader::new(Cursor::new(octets)) {
         read(reader);
     }
@@ -109,5 +112,5 @@ pub fn seeds() -> Vec<Vec<u8>> {
         writer.write(&vec![7; layout.bytes()]).ok()?;
         Some(writer.into_inner().ok()?.into_inner())
     };
-    Format::ALL.into_iter().filter_map(ktx2).chain(y4m).collect()
+    Format::ALL.into_iter().filter_map(ktx2).chain(y4m).chain(png::seeds()).collect()
 }

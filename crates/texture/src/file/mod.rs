@@ -1,9 +1,9 @@
 //! Files of frames: Y4M, raw, PNG and KTX 2.0, read and written.
 //!
 //! Readers accept untrusted files: regardless of its header, a reader allocates at most the size of
-//! the file (for a PNG, the size to which it can decompress; for grey Y4M, three times the size). A writer of [`create`] produces
-//! either a complete file or none under its name, because it writes to a temporary file in the same
-//! folder and renames it when finished.
+//! the file (for grey Y4M, three times the size; for a PNG, see [`read_png_from`]). A writer of
+//! [`create`] produces either a complete file or none under its name, because it writes to a
+//! temporary file in the same folder and renames it when finished.
 #![allow(clippy::disallowed_types, reason = "this module reads and writes files")]
 
 mod error;
@@ -23,7 +23,7 @@ use crate::rate::Rate;
 pub use error::FileError;
 pub use ktx2::{Ktx2Error, Ktx2Reader, Ktx2Writer};
 pub use part::PartFile;
-pub use png::{PngError, PngWriter, read_png};
+pub use png::{PngError, PngWriter, read_png, read_png_from};
 pub use raw::{RawReader, RawStream, RawWriter};
 pub use y4m::{Y4mError, Y4mReader, Y4mStream, Y4mWriter};
 

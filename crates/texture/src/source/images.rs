@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use crate::file::{digits, read_deep_png, read_png};
@@ -86,7 +87,8 @@ impl Images {
             None => vec![path.to_owned()],
         };
         let first = paths.first().ok_or_else(|| SourceError::Empty(path.to_owned()))?;
-        let read = read_deep_png(first, &mut Vec::new());
+        let file = fs::File::open(first).map_err(|error| SourceError::file(first, error))?;
+        let read = read_deep_png(BufReader::new(file), &mut Vec::new());
         let (layout, rounded_from) = read.map_err(|error| SourceError::file(first, error))?;
         Ok(Self { paths, layout, rounded_from, rate, next: 0, pool: Pool::default() })
     }
