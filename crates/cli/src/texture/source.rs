@@ -65,7 +65,7 @@ pub(crate) fn open(
         SourceError::Pattern(error) => Usage(error.to_string()).into(),
         error => error.into(),
     })?;
-    warn_of_rounding(&name(path), &source);
+    warn_of_losses(&name(path), &source);
     let rate = args.fps.unwrap_or_else(|| source.rate());
     Ok(Some(Played { source, rate, most: args.frames, taken: 0, live: None, log: Arc::default() }))
 }
@@ -98,7 +98,7 @@ fn open_live(
     let opened = LiveSource::open(name.as_ref(), options, open, is_cancelled);
     let opened = opened.map_err(|error| explained(error, &name))?;
     Ok(opened.map(|source| {
-        warn_of_rounding(&name, &source);
+        warn_of_losses(&name, &source);
         let (rate, live) = (source.rate(), Some(source.handle()));
         close_on(interrupt.clone(), source.handle());
         let (source, most, taken) = (Box::new(source), args.frames, 0);
@@ -106,10 +106,17 @@ fn open_live(
     }))
 }
 
-/// Reports that samples are rounded. [`Played`] does not pass this on, so that the server does not repeat it.
-fn warn_of_rounding(name: &str, source: &impl Source) {
+/// Reports that samples are rounded, or that colours are unknown. [`Played`] does not pass this on, so that the
+/// server does not repeat it.
+fn warn_of_losses(name: &str, source: &impl Source) {
     if let Some(bits) = source.rounded_from() {
         tracing::warn!("{name}: samples of {bits} bits are rounded to 8");
+    }
+    if let Some([primaries, transfer, _, range]) = source.unknown_colour() {
+        tracing::warn!(
+            "{name}: of its colours (cICP: primaries {primaries}, curve {transfer}, full range {range}), those that \
+             are unknown are taken to be as in sRGB"
+        );
     }
 }
 

@@ -133,7 +133,9 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let live = Live::new(args.report);
     live.print(&format!("receiving {beginning}"));
     let transfer = client.shape().map(|shape| shape.layout().colour().transfer);
-    if args.output.is_some() && transfer == Some(Transfer::Pq) {
+    // These name the curve for other programs.
+    let is_named = matches!(kind, Some(Kind::Png | Kind::Ktx2));
+    if args.output.is_some() && !is_named && transfer == Some(Transfer::Pq) {
         live.print(
             "the frames are HDR (PQ): the file has their values as they are, which may look pale",
         );

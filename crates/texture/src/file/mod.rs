@@ -27,7 +27,7 @@ pub use png::{PngError, PngWriter, read_png, read_png_from};
 pub use raw::{RawReader, RawStream, RawWriter};
 pub use y4m::{Y4mError, Y4mReader, Y4mStream, Y4mWriter};
 
-pub(crate) use png::{digits, read_deep_png};
+pub(crate) use png::{Picture, digits, read_picture};
 
 /// A reader of consecutive frames.
 pub trait FrameReader: Send {

@@ -46,6 +46,9 @@ pub enum SourceError {
         /// Format, width and height of the first image.
         want: (Format, u32, u32),
     },
+    /// An image stands for other colours than the first one.
+    #[error("{}: the colours are not those of the first image", .0.display())]
+    Colours(PathBuf),
     /// The source is a pipe or a device, which cannot be rewound.
     #[error("{}: a pipe or a device can be read only once", .0.display())]
     Once(PathBuf),

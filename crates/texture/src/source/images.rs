@@ -5,19 +5,17 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use crate::file::{digits, read_deep_png, read_png};
+use crate::file::{FileError, Picture, digits, read_picture};
 use crate::layout::Layout;
 use crate::rate::Rate;
 use crate::source::frame::Pool;
 use crate::source::{Frame, Source, SourceError};
 
-/// A source of images. The first image determines size and format, which the others must have.
+/// A source of images. The first image determines size, format and colours, which the others must have.
 #[derive(Debug)]
 pub struct Images {
     paths: Vec<PathBuf>,
-    layout: Layout,
-    /// The bits of the first image's samples, if they are rounded.
-    rounded_from: Option<u32>,
+    first: Picture,
     rate: Rate,
     next: usize,
     pool: Pool,
@@ -68,6 +66,10 @@ fn numbered(
     }
 }
 
+fn read(path: &Path, frame: &mut Vec<u8>) -> Result<Picture, FileError> {
+    read_picture(BufReader::new(fs::File::open(path)?), frame)
+}
+
 impl Images {
     /// Opens the image at `path`, all images of a folder, or numbered images.
     ///
@@ -87,16 +89,15 @@ impl Images {
             None => vec![path.to_owned()],
         };
         let first = paths.first().ok_or_else(|| SourceError::Empty(path.to_owned()))?;
-        let file = fs::File::open(first).map_err(|error| SourceError::file(first, error))?;
-        let read = read_deep_png(BufReader::new(file), &mut Vec::new());
-        let (layout, rounded_from) = read.map_err(|error| SourceError::file(first, error))?;
-        Ok(Self { paths, layout, rounded_from, rate, next: 0, pool: Pool::default() })
+        let read = read(first, &mut Vec::new());
+        let first = read.map_err(|error| SourceError::file(first, error))?;
+        Ok(Self { paths, first, rate, next: 0, pool: Pool::default() })
     }
 }
 
 impl Source for Images {
     fn layout(&self) -> &Layout {
-        &self.layout
+        &self.first.layout
     }
 
     fn rate(&self) -> Rate {
@@ -108,16 +109,23 @@ impl Source for Images {
     }
 
     fn rounded_from(&self) -> Option<u32> {
-        self.rounded_from
+        self.first.rounded_from
+    }
+
+    fn unknown_colour(&self) -> Option<[u8; 4]> {
+        self.first.unknown_colour
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
         let Some(path) = self.paths.get(self.next) else { return Ok(None) };
         let frame = self.pool.fill(|frame| {
-            let layout = read_png(path, frame).map_err(|error| SourceError::file(path, error))?;
-            if layout != self.layout {
-                let summary = |of: &Layout| (of.format(), of.width(), of.height());
-                let (have, want) = (summary(&layout), summary(&self.layout));
+            let read = read(path, frame).map_err(|error| SourceError::file(path, error))?;
+            let summary = |of: &Layout| (of.format(), of.width(), of.height());
+            let (have, want) = (summary(&read.layout), summary(&self.first.layout));
+            if have == want && read.layout != self.first.layout {
+                return Err(SourceError::Colours(path.clone()));
+            }
+            if have != want {
                 return Err(SourceError::Mismatch { path: path.clone(), have, want });
             }
             Ok(true)

@@ -50,6 +50,13 @@ pub trait Source: Send {
         None
     }
 
+    /// Returns the colours that the input names, if [`Layout::colour`] cannot be these, as numbers of ITU-T H.273:
+    /// primaries, transfer characteristics, matrix, and 1 for full range; by default `None`. What is unknown is taken
+    /// to be as in sRGB. Of several images it is the first that counts.
+    fn unknown_colour(&self) -> Option<[u8; 4]> {
+        None
+    }
+
     /// Returns the next frame, or `None` at the end. It has exactly the [`Layout::bytes`] of [`Self::layout`] after
     /// the call.
     ///
@@ -138,6 +145,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn rounded_from(&self) -> Option<u32> {
         (**self).rounded_from()
+    }
+
+    fn unknown_colour(&self) -> Option<[u8; 4]> {
+        (**self).unknown_colour()
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {

@@ -140,6 +140,11 @@ impl TextureServer {
         if let Some(bits) = source.rounded_from() {
             tracing::warn!("the source's samples of {bits} bits are rounded to 8");
         }
+        if let Some(points) = source.unknown_colour() {
+            tracing::warn!(
+                "the source's colours {points:?} (H.273) are unknown and taken to be as in sRGB"
+            );
+        }
         let rate = source.rate();
         let rate = FrameRate { numerator: rate.numerator(), denominator: rate.denominator() };
         SessionPace::new(options.paced(options.transport), rate)?;

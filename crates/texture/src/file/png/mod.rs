@@ -1,14 +1,17 @@
 //! PNG images: a file for each frame.
 
+mod colour;
 mod reader;
 mod writer;
+
+use std::io::ErrorKind;
 
 use png::{DecodingError, EncodingError};
 
 pub use reader::{read_png, read_png_from};
 pub use writer::PngWriter;
 
-pub(crate) use reader::read_deep_png;
+pub(crate) use reader::{Picture, read_picture};
 pub(crate) use writer::digits;
 
 /// An error of a PNG file.
@@ -17,7 +20,13 @@ pub(crate) use writer::digits;
 pub enum PngError {
     /// The file is not a PNG file, or is damaged.
     #[error(transparent)]
-    Decoding(#[from] DecodingError),
+    Decoding(DecodingError),
+    /// A chunk that says what values stand for is invalid.
+    #[error(
+        "a chunk that describes the colours (cICP, mDCV or cLLI) is invalid; the matrix in a cICP is 0, \
+         and its flag for full range 0 or 1"
+    )]
+    Colour,
     /// The file cannot be written.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
@@ -31,4 +40,14 @@ pub enum PngError {
         /// Bytes of the file.
         bytes: u64,
     },
+}
+
+impl From<DecodingError> for PngError {
+    fn from(error: DecodingError) -> Self {
+        match error {
+            // Neither files nor the decoder use it for anything else.
+            DecodingError::IoError(error) if error.kind() == ErrorKind::InvalidData => Self::Colour,
+            error => Self::Decoding(error),
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Reader, Transformations};
 
+use crate::file::png::colour;
 use crate::file::{FileError, PngError};
 use crate::format::Format;
 use crate::layout::Layout;
@@ -24,7 +25,8 @@ fn decoding(error: DecodingError) -> FileError {
 /// Replaces the contents of `frame` with a PNG image, and returns its layout.
 ///
 /// Grey levels and palettes are expanded, and 16-bit samples are rounded to 8 bits; with
-/// transparency of any kind the format is [`Format::Rgba8`], otherwise [`Format::Rgb24`].
+/// transparency of any kind the format is [`Format::Rgba8`], otherwise [`Format::Rgb24`]. The colours
+/// of the layout are those of the chunk cICP, and of sRGB without it: other descriptions of colours are ignored.
 ///
 /// # Errors
 ///
@@ -47,14 +49,24 @@ pub fn read_png_from(
     reader: impl BufRead + Seek,
     frame: &mut Vec<u8>,
 ) -> Result<Layout, FileError> {
-    Ok(read_deep_png(reader, frame)?.0)
+    Ok(read_picture(reader, frame)?.layout)
 }
 
-/// Like [`read_png_from`]; also returns the bits of a sample, if they were rounded.
-pub(crate) fn read_deep_png(
+/// What is known of a picture that was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Picture {
+    pub(crate) layout: Layout,
+    /// The bits of a sample, if they were rounded.
+    pub(crate) rounded_from: Option<u32>,
+    /// The colours that the file names, if [`Layout::colour`] cannot be these.
+    pub(crate) unknown_colour: Option<[u8; 4]>,
+}
+
+/// Like [`read_png_from`].
+pub(crate) fn read_picture(
     mut input: impl BufRead + Seek,
     frame: &mut Vec<u8>,
-) -> Result<(Layout, Option<u32>), FileError> {
+) -> Result<Picture, FileError> {
     frame.clear();
     let bytes = input.seek(SeekFrom::End(0))?;
     input.rewind()?;
@@ -68,7 +80,8 @@ pub(crate) fn read_deep_png(
     let (color, depth) = reader.output_color_type();
     let alpha = matches!(color, ColorType::Rgba | ColorType::GrayscaleAlpha);
     let format = if alpha { Format::Rgba8 } else { Format::Rgb24 };
-    let layout = Layout::new(format, width, height)?;
+    let (colour, unknown_colour) = colour::read(reader.info().coding_independent_code_points);
+    let layout = Layout::new(format, width, height)?.with_colour(colour);
     if reader.info().raw_bytes() as u64 > bytes.saturating_mul(DEFLATE_MAX) {
         return Err(PngError::Claim { width, height, bytes }.into());
     }
@@ -76,7 +89,7 @@ pub(crate) fn read_deep_png(
     frame.reserve_exact(layout.bytes().min(likely));
     let is_deep = depth == BitDepth::Sixteen;
     read_rows(&mut reader, |row| append(row, color, is_deep, frame)).map_err(decoding)?;
-    Ok((layout, is_deep.then_some(16)))
+    Ok(Picture { layout, rounded_from: is_deep.then_some(16), unknown_colour })
 }
 
 /// Passes each row of the picture to `row`, from the top.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use png::{ColorType, EncodingError};
 
+use crate::file::png::colour;
 use crate::file::{FileError, FrameWriter, PartFile, PngError, check_size};
 use crate::format::Format;
 use crate::layout::Layout;
@@ -29,6 +30,8 @@ pub(crate) fn digits(path: &str) -> Option<(&str, &str, usize)> {
 }
 
 /// Writes one file per frame: a single frame under the given name, several frames numbered from 0.
+///
+/// Files name the colours of the layout in a chunk cICP, unless these are those of sRGB.
 ///
 /// Each file appears when it is complete. The first one appears together with the second or at the
 /// end, because its name depends on whether there is a second one. Complete files stay even if
@@ -91,6 +94,9 @@ impl FrameWriter for PngWriter {
         encoder.set_color(self.color);
         encoder.set_compression(png::Compression::Fast);
         let mut writer = encoder.write_header().map_err(encoding)?;
+        if let Some(chunk) = colour::written(self.layout.colour()) {
+            writer.write_chunk(png::chunk::cICP, &chunk).map_err(encoding)?;
+        }
         writer.write_image_data(frame).map_err(encoding)?;
         writer.finish().map_err(encoding)?;
         file.flush()?;
