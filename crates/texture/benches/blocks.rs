@@ -60,13 +60,23 @@ fn case<'a>(name: String, run: impl FnMut() + 'a) -> Case<'a> {
     Case { name, run: Box::new(run), seconds: Vec::new() }
 }
 
-fn encoders<'a>(rgba: &'a [u8], cases: &mut Vec<Case<'a>>) {
+/// Returns the frame with alpha that has another value in most pixels.
+fn soft(rgba: &[u8]) -> Vec<u8> {
+    let mut rgba = rgba.to_vec();
+    for pixel in rgba.chunks_exact_mut(4) {
+        pixel[3] = pixel[1];
+    }
+    rgba
+}
+
+fn encoders<'a>(opaque: &'a [u8], soft: &'a [u8], cases: &mut Vec<Case<'a>>) {
     let formats = [
-        ("BC1", [ENCODE_BC1, ENCODE_BC1_HIGH], 8),
-        ("BC3", [ENCODE_BC3, ENCODE_BC3_HIGH], 16),
-        ("YCoCg-BC3", [ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH], 16),
+        ("BC1", opaque, [ENCODE_BC1, ENCODE_BC1_HIGH], 8),
+        ("BC3", opaque, [ENCODE_BC3, ENCODE_BC3_HIGH], 16),
+        ("BC3 with alpha", soft, [ENCODE_BC3, ENCODE_BC3_HIGH], 16),
+        ("YCoCg-BC3", opaque, [ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH], 16),
     ];
-    for (format, qualities, size) in formats {
+    for (format, rgba, qualities, size) in formats {
         for set in InstructionSet::ALL.into_iter().filter(|set| set.available()) {
             for (rows, quality) in qualities.into_iter().zip(["", " high"]) {
                 let mut out = vec![0; WIDTH * HEIGHT / 16 * size];
@@ -108,8 +118,8 @@ fn decoders(rgba: &[u8], cases: &mut Vec<Case<'_>>) {
 
 fn main() {
     let rgba = frame();
-    let mut cases = Vec::new();
-    encoders(&rgba, &mut cases);
+    let (soft, mut cases) = (soft(&rgba), Vec::new());
+    encoders(&rgba, &soft, &mut cases);
     decoders(&rgba, &mut cases);
     for turn in 0..=TURNS {
         for case in &mut cases {

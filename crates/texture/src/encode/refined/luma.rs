@@ -14,10 +14,10 @@ use crate::encode::strip::{BLOCK, Strip};
 use crate::{InstructionSet, dispatch};
 
 /// Blocks of a group.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// A value of each block.
-type Lanes<T> = [T; LANES];
+pub(super) type Lanes<T> = [T; LANES];
 
 /// The greatest place between the ends.
 const PLACES: i32 = 7;
@@ -89,7 +89,7 @@ fn luma(rows: Strip<'_>) -> [Lanes<i32>; 16] {
 
 /// Rounds a number from 0 to 255, and others to these; ties go to the even one.
 #[inline(always)]
-fn rounded(value: f32) -> i32 {
+pub(super) fn rounded(value: f32) -> i32 {
     // From here on neighbouring numbers are one apart.
     const WHOLE: f32 = 8_388_608.0;
     ((value.clamp(0.0, 255.0) + WHOLE).to_bits() & 0xff).cast_signed()

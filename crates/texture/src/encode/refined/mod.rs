@@ -1,4 +1,4 @@
-//! BC1, luma and chroma whose ends are refined: the level of [`Quality::High`](crate::Quality::High).
+//! BC1, alpha, luma and chroma whose ends are refined: the level of [`Quality::High`](crate::Quality::High).
 //!
 //! The ends begin at opposite corners of the bounding box, as in [`Quality::Fast`](crate::Quality::Fast), and are
 //! moved, twice, to where the sum of squared errors is least for the pixels' places on the line. That the last line
@@ -9,6 +9,7 @@
 #[macro_use]
 mod kernel;
 
+mod alpha;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -42,7 +43,7 @@ pub(crate) fn bc1_block_row(
     portable::encode::<8>(strip::after(strip, done), &mut out[done * 8..]);
 }
 
-/// Encodes four rows as BC3, as [`bc1_block_row`]; alpha is not refined.
+/// Encodes four rows as BC3, as [`bc1_block_row`].
 pub(crate) fn bc3_block_row(
     set: InstructionSet,
     rgba: &[u8],
@@ -52,6 +53,7 @@ pub(crate) fn bc3_block_row(
 ) {
     bc3::encode_block_row(set, rgba, stride, blocks, out);
     let Some((strip, out)) = checked::<16>(rgba, stride, blocks, out) else { return };
+    alpha::encode(set, strip, out);
     let done = dispatch::encode(set, Kernel::RefinedBc3, strip, out);
     portable::encode::<16>(strip::after(strip, done), &mut out[done * 16..]);
 }
