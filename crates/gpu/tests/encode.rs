@@ -6,8 +6,8 @@ mod common;
 mod content;
 
 use rushes_gpu::{EncodedSource, Gpu, GpuEncoder, GpuError, GpuOptions, Interface};
-use rushes_texture::source::{GrowingFrame, RawHint, Source, Taker, open};
-use rushes_texture::{CodecError, Encoder, Format, Frame, InstructionSet, Layout};
+use rushes_texture::source::{GrowingFrame, RawHint, Source, SourceError, Taker, open};
+use rushes_texture::{CodecError, Encoder, Format, Frame, InstructionSet, Layout, Rate};
 
 use content::{CONTENTS, Content, encoded, picture};
 
@@ -226,6 +226,55 @@ impl Taker for Stripes {
 
     fn grown(&mut self) {
         self.so_far.extend(self.frame.as_ref().map(GrowingFrame::so_far));
+    }
+}
+
+/// Pictures of 8 by 8, then of 12 by 5, and so on.
+struct Turning {
+    layouts: [Layout; 2],
+    next: u8,
+}
+
+impl Source for Turning {
+    fn layout(&self) -> &Layout {
+        &self.layouts[usize::from(self.next.saturating_sub(1)) / 2 % 2]
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::DEFAULT
+    }
+
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
+        self.next += 1;
+        Ok(Some(Frame::new(vec![self.next; self.layout().bytes()])))
+    }
+
+    fn rewind(&mut self) -> Result<(), SourceError> {
+        self.next = 0;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_source_follows_the_size_of_its_pictures() {
+    for gpu in common::devices() {
+        let layouts = [(8, 8), (12, 5)].map(|(w, h)| Layout::new(Format::Rgb24, w, h).unwrap());
+        let pictures = Turning { layouts, next: 0 };
+        let mut source = EncodedSource::new(&gpu, pictures, Format::Bc1).unwrap();
+        for number in 0..6_u8 {
+            let frame = source.next_frame().unwrap().unwrap();
+            let layout = layouts[usize::from(number) / 2 % 2];
+            assert_eq!(*source.layout(), layout.in_format(Format::Bc1));
+            let picture = vec![number + 1; (layout.width() * layout.height() * 4) as usize];
+            let alpha = |(at, octet)| if at % 4 == 3 { 255 } else { octet };
+            let picture: Vec<u8> = picture.into_iter().enumerate().map(alpha).collect();
+            let rgba = layout.in_format(Format::Rgba8);
+            assert_same(&frame, &wanted(Format::Bc1, &rgba, &picture), || gpu.name());
+        }
     }
 }
 

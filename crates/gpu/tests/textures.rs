@@ -200,6 +200,40 @@ fn a_source_has_the_newest_rendered_frame_and_ends_with_the_renderer() {
 }
 
 #[test]
+fn canvases_of_another_size_are_frames_of_another_size() {
+    for gpu in common::devices() {
+        let (format, output) = (TextureFormat::Rgba8Unorm, Format::Bc1);
+        let (frames, mut source) =
+            RenderedSource::new(&gpu, (8, 8), format, output, Rate::DEFAULT).unwrap();
+        let held = frames.canvas();
+        let most = gpu.device().limits().max_texture_dimension_2d;
+        assert!(matches!(frames.resize((most + 1, 8)), Err(GpuError::Unsupported { .. })));
+        assert!(matches!(frames.resize((0, 8)), Err(GpuError::Codec(_))));
+        assert_eq!(frames.canvas().texture().width(), 8, "the size remains");
+        for (width, height) in [(12, 20), (5, 3), (8, 8)] {
+            frames.resize((width, height)).unwrap();
+            let canvas = frames.canvas();
+            assert_eq!((canvas.texture().width(), canvas.texture().height()), (width, height));
+            let octets = vec![77; (width * height * 4) as usize];
+            write(&gpu, canvas.texture(), &octets);
+            assert!(canvas.send());
+            let frame = source.next_frame().unwrap().unwrap();
+            let layout = Layout::new(output, width, height).unwrap();
+            assert_eq!(*source.layout(), layout);
+            let mut encoder = GpuEncoder::new(&gpu, output, width, height).unwrap();
+            assert!(frame[..] == encoded(&mut encoder, &octets, 68)[..], "{width}x{height}");
+        }
+        // One that was taken before has its own size.
+        frames.resize((12, 20)).unwrap();
+        write(&gpu, held.texture(), &[1; 8 * 8 * 4]);
+        assert!(held.send());
+        assert_eq!(source.next_frame().unwrap().unwrap().len(), 4 * 8);
+        assert_eq!(source.layout().width(), 8);
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+}
+
+#[test]
 fn a_closed_source_wakes_its_reader_and_tells_the_renderer() {
     for gpu in common::devices() {
         let format = TextureFormat::Rgba8UnormSrgb;

@@ -22,7 +22,8 @@ arguments! {
 ///
 /// Iteration begins anew when the first client connects after a time without clients: a list, or an
 /// object with `__iter__`, then plays from its beginning, and a generator continues. Each picture
-/// is copied once. An array of other rows and columns changes the size of the video from there on.
+/// is copied once. An array of other rows and columns (the
+/// first of three dimensions) changes the size of the video from there on.
 #[pyclass(frozen, module = "rushes")]
 #[derive(Debug)]
 pub(crate) struct Pictures {
@@ -63,10 +64,12 @@ pub(super) fn of(
 ) -> PyResult<Box<dyn Source>> {
     if let Ok(pictures) = source.cast::<Pictures>() {
         let pictures = pictures.get();
+        let layout = pictures.layout.with_colour(colour.unwrap_or_default());
         return Ok(Box::new(PictureSource {
             pictures: pictures.from.clone_ref(py),
             iterator: None,
-            layout: pictures.layout.with_colour(colour.unwrap_or_default()),
+            layout,
+            first: layout,
             rate: pictures.rate,
         }));
     }
@@ -81,14 +84,19 @@ struct PictureSource {
     pictures: Py<PyAny>,
     iterator: Option<Py<PyIterator>>,
     layout: Layout,
+    /// The layout of the first picture.
+    first: Layout,
     rate: Rate,
 }
 
 impl PictureSource {
-    /// Returns the layout of an array whose first dimensions are rows and columns.
+    /// Returns the layout of an array of rows, columns and channels. One of a single row may be a picture in a line.
     fn shaped(&self, shape: &[u32]) -> Option<Layout> {
-        let [rows, columns, _channels] = shape else { return None };
-        let layout = Layout::new(self.layout.format(), *columns, *rows).ok()?;
+        let &[rows, columns, 3 | 4] = shape else { return None };
+        if rows < 2 {
+            return None;
+        }
+        let layout = Layout::new(self.layout.format(), columns, rows).ok()?;
         Some(layout.with_colour(self.layout.colour()))
     }
 
@@ -148,7 +156,7 @@ impl Source for PictureSource {
     }
 
     fn rewind(&mut self) -> Result<(), SourceError> {
-        self.iterator = None;
+        (self.iterator, self.layout) = (None, self.first);
         Ok(())
     }
 }

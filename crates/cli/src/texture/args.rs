@@ -333,6 +333,9 @@ frames were lost, damaged or left out (--allow-loss: 0). A frame that the server
 nothing was received is lost, also at the end of the stream. In a damaged frame, the missing parts
 are taken from the frame before. Pictures that a --live server drops are reported and are not lost.
 
+If the server's pictures change their size, those of another size are written to further files:
+film-2.y4m after film.y4m, or the next number that no file has.
+
 Examples:
   rushes texture view 127.0.0.1:7000 --window
   rushes texture view 127.0.0.1:7000 --null --stats-interval 1s

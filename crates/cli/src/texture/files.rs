@@ -109,10 +109,10 @@ fn convert(
     print(args, &done, (&input, &layout))?;
     if let Some(layout) = changed {
         let (width, height, format) = (layout.width(), layout.height(), layout.format());
+        let (name, frames) = (source::name(&args.input), done.frames);
         anyhow::bail!(
-            "{}: from frame {} on pictures are {width}×{height} {format}; the file has those before",
-            source::name(&args.input),
-            done.frames
+            "{name}: the pictures change to {width}×{height} {format} at frame {frames}, and a file has \
+             pictures of one kind: it has the {frames} before"
         );
     }
     Ok(if interrupt.is_requested() { Outcome::Failed } else { Outcome::Done })

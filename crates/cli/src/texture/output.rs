@@ -24,19 +24,22 @@ pub(super) fn check_new(path: &Path, overwrite: OverwriteArgs) -> anyhow::Result
     Ok(())
 }
 
-/// Returns the name of a further file, for frames of another size: `film-2.y4m` follows `film.y4m`. Those of a pipe
-/// follow in the same one.
-pub(super) fn further(path: &Path, number: usize) -> PathBuf {
+/// Returns the name of a further file, for frames of another size: the first of `film-2.y4m`, `film-3.y4m` and so on
+/// that does not exist, after `film.y4m`. `None` if it is a pipe, in which they follow a header of their own.
+pub(super) fn further(path: &Path) -> Option<PathBuf> {
     if path == Path::new("-") {
-        return path.to_owned();
+        return None;
     }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
+    let numbered = |number: u64| {
+        let mut name = path.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{number}"));
+        if let Some(extension) = path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        path.with_file_name(name)
+    };
+    (2..).map(numbered).find(|path| check_new(path, OverwriteArgs::default()).is_ok())
 }
 
 /// A file that is being written.

@@ -13,7 +13,6 @@ use rushes::texture::{ClientStatistics, Layout, Rate, TextureFrame, TextureSink}
 use super::kind::Kind;
 use super::output::{self, Output};
 use crate::metrics::Histogram;
-use crate::overwrite::OverwriteArgs;
 
 /// Maximum number of frames queued for the disk or being written.
 const QUEUE: usize = 8;
@@ -203,13 +202,13 @@ impl FileThread {
     /// # Errors
     /// If the system cannot start a thread.
     pub(crate) fn start(
-        (path, overwrite): (PathBuf, OverwriteArgs),
+        path: PathBuf,
         kind: Kind,
         rate: Rate,
         waiting: Waiting,
     ) -> anyhow::Result<Self> {
         let thread = thread::Builder::new().name("rushes-file".into());
-        let run = move || write((&path, overwrite), kind, rate, &waiting);
+        let run = move || write(&path, kind, rate, &waiting);
         Ok(Self { thread: thread.spawn(run)? })
     }
 
@@ -227,21 +226,14 @@ impl FileThread {
     }
 }
 
-fn write(
-    (path, overwrite): (&Path, OverwriteArgs),
-    kind: Kind,
-    rate: Rate,
-    waiting: &Waiting,
-) -> anyhow::Result<Written> {
+fn write(path: &Path, kind: Kind, rate: Rate, waiting: &Waiting) -> anyhow::Result<Written> {
     let mut written = Written::default();
     let mut output: Option<Output> = None;
     while let Ok((layout, octets)) = waiting.full.recv() {
         if let Some(before) = output.take_if(|output| !output.fits(&layout)) {
             written.frames += before.frames();
             before.finish()?;
-            let further = output::further(path, written.further.len() + 2);
-            output::check_new(&further, overwrite)?;
-            written.further.push(further);
+            written.further.extend(output::further(path));
         }
         let output = match &mut output {
             Some(output) => output,

@@ -124,8 +124,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let rate = client.rate().map_or(Rate::DEFAULT, rate_of);
     let file = match (&args.output, kind, waiting) {
         (Some(path), Some(kind), Some(waiting)) => {
-            let file = (path.clone(), args.overwrite);
-            Some(FileThread::start(file, kind, rate, waiting)?)
+            Some(FileThread::start(path.clone(), kind, rate, waiting)?)
         }
         _ => None,
     };
@@ -143,7 +142,7 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let format = client.shape().map_or("", |shape| shape.layout().format().name());
     let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));
     metrics.observe(|| viewed.clone());
-    let (rate, size) = (client.rate(), None);
+    let (rate, size) = (client.rate(), size_of(&client));
     let mut watch = Watch { client, sink, file, live, agreed: None, viewed, wishes, rate, size };
     let (end, time) = watch.run(args, interrupt);
     watch.poll_sas(args);
@@ -196,6 +195,11 @@ fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     (options.udp.send_buffer, options.udp.receive_buffer) = (buffer, buffer);
     (options.tcp.send_buffer, options.tcp.receive_buffer) = (buffer, buffer);
     Ok(options)
+}
+
+/// Returns width and height of the pictures.
+fn size_of(client: &TextureClient) -> Option<(u32, u32)> {
+    client.shape().map(|shape| (shape.layout().width(), shape.layout().height()))
 }
 
 /// Returns the rate for a file, since a server may announce one that no file can have.
@@ -254,8 +258,7 @@ impl Watch {
 
     /// Shows the size of the pictures when it changes.
     fn poll_size(&mut self) {
-        let shape = self.client.shape();
-        let size = shape.map(|shape| (shape.layout().width(), shape.layout().height()));
+        let size = size_of(&self.client);
         let before = std::mem::replace(&mut self.size, size);
         if let (Some((width, height)), Some(before)) = (size, before)
             && (width, height) != before

@@ -10,7 +10,7 @@ use rushes::texture::file::Y4mStream;
 
 use crate::rig::{json, rushes, text};
 use crate::skipped;
-use crate::texture_pipes::{copied, pictures, piped, write};
+use crate::texture_pipes::{copied, copied_from, pictures, piped, write};
 use crate::texture_rig::{frames, serving_by};
 
 const SMALL: &[u8] = b"YUV4MPEG2 W16 H8 F200:1 C420jpeg\n";
@@ -50,6 +50,7 @@ fn frames_of_each_size_have_a_file_of_their_own() {
     assert!(frames(&file("copy-3.y4m")).1 == large);
     let (served, log) = server.finish();
     assert_eq!(served.status.code(), Some(0), "{log}");
+    assert_eq!(json(&served)["frames"], 33, "{log}");
 }
 
 #[test]
@@ -59,20 +60,17 @@ fn a_further_file_replaces_none_that_exists() {
     fs::write(file("copy-2.y4m"), "mine").unwrap();
     let (large, small) = (pictures(3), small(3));
     let (server, pipe) = piped(&large[0], &["--every-frame"]);
-    let first = large.clone();
-    let writer = thread::spawn(move || {
-        // The server ends before it has read everything.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            write_all(pipe, &first, &small);
-        }));
-    });
-    let viewed = copied(&server, &file("copy.y4m"));
-    assert_eq!(viewed.status.code(), Some(1), "{}", text(&viewed.stderr));
-    assert!(text(&viewed.stderr).contains("copy-2.y4m exists"), "{}", text(&viewed.stderr));
-    assert_eq!(fs::read(file("copy-2.y4m")).unwrap(), b"mine");
-    assert!(frames(&file("copy.y4m")).1 == large, "what came before is kept");
-    drop(server);
+    let (first, second) = (large.clone(), small.clone());
+    let writer = thread::spawn(move || write_all(pipe, &first, &second));
+    let copy = file("copy.y4m");
+    let viewed = copied_from(&server.address, &copy, &["--transport", "tcp", "--force"]);
     writer.join().unwrap();
+    assert!(viewed.status.success(), "{}", text(&viewed.stderr));
+    assert_eq!(fs::read(file("copy-2.y4m")).unwrap(), b"mine");
+    assert!(frames(&file("copy.y4m")).1 == large);
+    assert!(frames(&file("copy-3.y4m")).1 == small);
+    assert!(frames(&file("copy-4.y4m")).1 == large);
+    server.finish();
 }
 
 #[test]
@@ -112,7 +110,7 @@ fn a_file_has_the_frames_before_another_size() {
     writing.join().unwrap();
     let log = text(&encoded.stderr);
     assert_eq!(encoded.status.code(), Some(1), "{log}");
-    assert!(log.contains("from frame 3 on pictures are 16×8"), "{log}");
+    assert!(log.contains("the pictures change to 16×8 yuv420p at frame 3"), "{log}");
     assert!(frames(&copy).1 == large);
 }
 

@@ -63,12 +63,13 @@ impl HandOver {
         let (gpu, on_frame) = (self.gpu.clone(), self.on_frame.clone());
         let shared = self.shared.clone();
         let run = move || {
-            let _over = Over(&shared);
+            let _end = EndOnDrop(&shared);
             while let Some(submitted) = shared.next() {
                 pass_on(&gpu, submitted, &on_frame);
                 shared.update(|state| state.is_busy = false);
             }
         };
+        self.shared.update(|state| *state = State::default());
         let spawned = thread::Builder::new().name("rushes-frames".into()).spawn(run);
         *thread = Some(spawned.map_err(|error| error.to_string())?);
         Ok(())
@@ -76,21 +77,30 @@ impl HandOver {
 
     /// Gives the thread a frame, once the frame before is passed on.
     pub(super) fn give(&self, submitted: Submitted) {
-        self.wait();
-        self.shared.update(|state| state.next = Some(submitted));
+        self.wait_and(|state| state.next = Some(submitted));
+        self.shared.changed.notify_all();
     }
 
     /// Waits until the frame before is passed on, and its slot can be written again.
     ///
     /// A panic of the application's function continues here.
     pub(super) fn wait(&self) {
+        self.wait_and(|_| ());
+    }
+
+    fn wait_and(&self, then: impl FnOnce(&mut State)) {
         if self.is_own_thread() {
             return;
         }
         let is_passing =
             |state: &mut State| !state.is_over && (state.is_busy || state.next.is_some());
         let state = self.shared.changed.wait_while(lock(&self.shared.state), is_passing);
-        let is_over = state.unwrap_or_else(PoisonError::into_inner).is_over;
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let is_over = state.is_over;
+        if !is_over {
+            then(&mut state);
+        }
+        drop(state);
         let ended = if is_over { lock(&self.thread).take() } else { None };
         if let Some(Err(panic)) = ended.map(JoinHandle::join) {
             resume_unwind(panic);
@@ -134,9 +144,9 @@ impl Shared {
 }
 
 /// Ends all waits when the thread ends, even by a panic.
-struct Over<'a>(&'a Shared);
+struct EndOnDrop<'a>(&'a Shared);
 
-impl Drop for Over<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.update(|state| state.is_over = true);
     }

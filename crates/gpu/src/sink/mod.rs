@@ -95,7 +95,7 @@ impl GpuSink {
     ///
     /// `on_frame` is called for each frame, in order, when the whole frame is in device memory. The
     /// thread that calls it is the sink's own; the next frame waits until it returns.
-    /// If it panics, the client ends with that as the reason.
+    /// It must neither stop nor drop the client. If it panics, the client ends with that as the reason.
     pub fn new(
         gpu: &Gpu,
         upload: Upload,
@@ -225,8 +225,6 @@ impl GpuSink {
 impl TextureSink for GpuSink {
     fn begin(&self, shape: &TextureShape, slots: usize) -> Result<Vec<FrameMemory>, String> {
         self.hand_over.start()?;
-        // The frames of the stream before are passed on first.
-        self.hand_over.wait();
         let best = || Kind::Drawn(Path::best(&self.gpu, shape.layout()));
         let kind = self.kind.unwrap_or_else(best);
         let path = match kind {

@@ -308,7 +308,8 @@ impl<R: BufRead> Y4mStream<R> {
     pub fn read_frame(&mut self, frame: &mut Vec<u8>) -> Result<bool, FileError> {
         let begin = loop {
             let Some(line) = line(&mut self.reader, self.frame)? else { return Ok(false) };
-            if !line.starts_with(MAGIC) {
+            // A writer that begins anew writes a frame after its header.
+            if self.since_header == 0 || !line.starts_with(MAGIC) {
                 break line;
             }
             (self.header, self.since_header) = (header(&line, self.hint)?, 0);

@@ -33,7 +33,7 @@ pub use reading::FileSource;
 /// A source of consecutive frames.
 pub trait Source: Send {
     /// Returns the format and size of frames: of the first one and then, if they change, of the one that was
-    /// returned last.
+    /// returned last. After [`Self::rewind`] it is that of the first one again.
     ///
     /// They change where a pipe's writer begins anew, or where a program renders to another size.
     fn layout(&self) -> &Layout;

@@ -44,6 +44,9 @@ struct Guard(Arc<Inner>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.note_panic();
+        }
         self.0.shared.stop();
         self.0.note_over();
     }

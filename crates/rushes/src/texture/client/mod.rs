@@ -29,9 +29,9 @@ use self::finished::Finished;
 use self::frames::Frames;
 use self::units::Shared;
 use super::error::TextureError;
+use super::lock;
 use super::shape::TextureShape;
 use super::sink::TextureSink;
-use super::{OnPanic, lock};
 use crate::setup::{Context, Session};
 
 /// Upper limit of all timeouts in the options.
@@ -418,16 +418,16 @@ impl Inner {
     /// Reports the end; all threads but the caller's have ended.
     fn finish(&self) {
         if self.shared.frames().is_some() {
-            let failed = || Stopped {
-                by: StoppedBy::Own,
-                reason: Reason::Unsupported,
-                text: "the sink panicked".into(),
-            };
-            let guard = OnPanic(|| lock(&self.state).end = Some(failed()));
             self.sink.end();
-            drop(guard);
         }
         self.note_over();
+    }
+
+    /// Records that the sink panicked, whatever ended the stream.
+    fn note_panic(&self) {
+        let text = "the sink panicked".into();
+        let stopped = Stopped { by: StoppedBy::Own, reason: Reason::Unsupported, text };
+        lock(&self.state).end = Some(stopped);
     }
 
     /// Marks the stream as over.

@@ -135,7 +135,7 @@ pub(super) fn encode(
     (units, payload): (usize, usize),
     is_packed: bool,
 ) -> Result<Encoding, Refusal> {
-    let SourceLayout { layout: input, changes } = *source;
+    let SourceLayout { layout: input, version } = *source;
     let mut layout = input.in_format(format);
     if !has_colour {
         // Curve and primaries stay: nothing is converted for them, and blocks must remain as they are.
@@ -147,7 +147,7 @@ pub(super) fn encode(
     let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
     let encoding = Encoding::new(input, shape);
     let encoding = encoding.map_err(|error| (Reason::Format, error.to_string()))?;
-    Ok(encoding.with_quality(quality).since(changes))
+    Ok(encoding.with_quality(quality).with_version(version))
 }
 
 fn choose_format(
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     fn fast(source: &Layout, format: (Format, bool)) -> Result<Encoding, Refusal> {
-        let source = SourceLayout { layout: *source, changes: 0 };
+        let source = SourceLayout { layout: *source, version: 0 };
         encode(&source, format, Quality::Fast, (1, 1_000), false)
     }
 

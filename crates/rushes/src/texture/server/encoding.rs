@@ -64,25 +64,25 @@ pub(super) struct Encoding {
     shape: TextureShape,
     encoder: Encoder,
     passes_through: bool,
-    /// How often the source's layout had changed when it was as this one.
-    changes: u64,
+    /// Of which version of the source's layout the pictures are.
+    version: u64,
 }
 
 impl Encoding {
     /// Encodes pictures of the layout `input` to frames of the shape.
     pub(super) fn new(input: Layout, shape: TextureShape) -> Result<Self, TextureError> {
         let encoder = Encoder::between(input, *shape.layout())?;
-        Ok(Self { passes_through: input == *shape.layout(), encoder, shape, changes: 0 })
+        Ok(Self { passes_through: input == *shape.layout(), encoder, shape, version: 0 })
     }
 
-    /// Encodes pictures from this change of the source's layout on.
-    pub(super) fn since(self, changes: u64) -> Self {
-        Self { changes, ..self }
+    /// Encodes pictures of this version of the source's layout.
+    pub(super) fn with_version(self, version: u64) -> Self {
+        Self { version, ..self }
     }
 
-    /// Returns how often the source's layout had changed when it was as this one.
-    pub(super) fn changes(&self) -> u64 {
-        self.changes
+    /// Returns of which version of the source's layout the pictures are.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Selects how near to the pictures blocks are.

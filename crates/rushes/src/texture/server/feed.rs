@@ -42,7 +42,7 @@ pub(super) struct Feed {
 pub(super) struct SourceLayout {
     pub(super) layout: Layout,
     /// How often it has changed.
-    pub(super) changes: u64,
+    pub(super) version: u64,
 }
 
 struct State {
@@ -57,7 +57,7 @@ struct State {
 impl Feed {
     /// Creates the feed of a source whose first pictures have this layout.
     pub(super) fn new(layout: Layout) -> Self {
-        let source = SourceLayout { layout, changes: 0 };
+        let source = SourceLayout { layout, version: 0 };
         let (sessions, stopped, is_over, failure) = (Vec::new(), false, false, None);
         let state = Mutex::new(State { source, sessions, stopped, is_over, failure });
         Self { state, changed: Condvar::new() }
@@ -72,9 +72,12 @@ impl Feed {
     /// until it is accepted.
     fn change(&self, layout: Layout) {
         let mut state = lock(&self.state);
-        state.source = SourceLayout { layout, changes: state.source.changes + 1 };
+        if state.source.layout == layout {
+            return;
+        }
+        state.source = SourceLayout { layout, version: state.source.version + 1 };
         for work in &state.sessions {
-            work.follow_source(state.source.changes);
+            work.note_layout(state.source.version);
         }
     }
 
@@ -84,7 +87,7 @@ impl Feed {
         if state.is_over {
             return work.end();
         }
-        work.follow_source(state.source.changes);
+        work.note_layout(state.source.version);
         state.sessions.push(work);
         self.changed.notify_all();
     }
@@ -135,12 +138,14 @@ impl Feed {
             if let Err(why) = result {
                 return self.fail(why);
             }
+            // Clients that come are offered what the next round begins with.
+            self.change(*source.layout());
         }
     }
 
     /// Plays the source until its end, or until no session is left.
     fn play(&self, source: &mut dyn Source, timing: Timing, loops: bool) -> Result<(), String> {
-        let mut round = Round::new(self, source, timing);
+        let mut round = Round::new(self, timing);
         round.interval = (timing != Timing::FlatOut).then(|| source.rate().interval());
         loop {
             let sessions = self.sessions();
@@ -160,7 +165,7 @@ impl Feed {
     /// Passes on the frames of a live source until its end. Without sessions they are discarded or,
     /// if every frame must be sent, the source waits.
     fn run_live(&self, source: &mut dyn Source, timing: Timing, live: Arc<dyn Live>) {
-        let mut round = Round::new(self, source, timing);
+        let mut round = Round::new(self, timing);
         round.live = Some(live);
         let is_wanted = || match timing {
             Timing::Live => !self.is_stopped(),
@@ -246,8 +251,8 @@ struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    fn new(feed: &'a Feed, source: &dyn Source, timing: Timing) -> Self {
-        let (due, layout) = (Instant::now(), *source.layout());
+    fn new(feed: &'a Feed, timing: Timing) -> Self {
+        let (due, layout) = (Instant::now(), feed.source().layout);
         let (interval, live, begun, takes, given, wrong) = (None, None, None, None, 0, None);
         Self { feed, timing, interval, due, live, layout, begun, takes, given, wrong }
     }

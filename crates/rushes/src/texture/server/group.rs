@@ -219,7 +219,7 @@ impl Group {
 
     /// Returns whether frames follow, of the pictures that the source has now.
     fn can_be_joined(&self, inner: &Inner) -> bool {
-        self.encoding.changes() == inner.feed.source().changes && !self.work().is_over()
+        self.encoding.version() == inner.feed.source().version && !self.work().is_over()
     }
 
     /// Returns how pictures become frames.

@@ -27,11 +27,11 @@ use super::{Inner, choose};
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why a client is offered no change.
-enum Kept {
+enum NotOffered {
     /// Something else is in progress.
-    ForNow,
+    Now,
     /// It is impossible, for this reason.
-    Always(String),
+    Ever(String),
 }
 
 pub(super) struct Session {
@@ -232,28 +232,36 @@ impl Session {
         if wanted != self.handled_changes && machine.state() == State::Streaming {
             self.handled_changes = wanted;
             let format = format.map_or(0, Format::number);
-            // What cannot be offered is told, and the stream stays as it is.
+            // If it cannot be offered, the stream stays as it is.
             let _ = self.offer_instead(inner, machine, Change { format, rate: None });
         }
     }
 
     /// Offers frames of the source's pictures, if their layout has changed since the last offer.
-    fn follow_source(&mut self, inner: &Inner, machine: &mut Server) {
+    fn offer_new_layout(&mut self, inner: &Inner, machine: &mut Server) {
         let source = inner.feed.source();
-        let is_behind = |current: &Arc<Encoding>| current.changes() != source.changes;
+        let is_behind = |current: &Arc<Encoding>| current.version() != source.version;
         if machine.state() != State::Streaming || !self.current.as_ref().is_some_and(is_behind) {
             return;
         }
         let (width, height) = (source.layout.width(), source.layout.height());
         if self.member.is_some() {
             let text = format!("the pictures are {width}x{height} now: connect again");
-            return machine.stop(Reason::Ended, &text);
+            return machine.stop(Reason::Format, &text);
         }
-        let same = Change { format: 0, rate: None };
-        if let Err(Kept::Always(why)) = self.offer_instead(inner, machine, same) {
-            let format = source.layout.format();
-            let text = format!("the pictures are {width}x{height} {format} now: {why}");
-            machine.stop(Reason::Format, &text);
+        // No picture of the old layout follows the frame that is being sent, and its end wakes this thread.
+        let Some(step) = self.current_step().filter(|_| !self.binding.work.is_sending()) else {
+            return;
+        };
+        match self.offer_change(inner, machine, step) {
+            // Losses still count towards the same step.
+            Ok(()) => self.is_step = true,
+            Err(NotOffered::Ever(why)) => {
+                let format = source.layout.format();
+                let text = format!("the pictures are {width}x{height} {format} now: {why}");
+                machine.stop(Reason::Format, &text);
+            }
+            Err(NotOffered::Now) => {}
         }
     }
 
@@ -264,9 +272,9 @@ impl Session {
         inner: &Inner,
         machine: &mut Server,
         change: Change,
-    ) -> Result<(), Kept> {
+    ) -> Result<(), NotOffered> {
         let first = self.ladder.as_ref().map(Ladder::first).or_else(|| self.current_step());
-        let first = first.ok_or(Kept::ForNow)?;
+        let first = first.ok_or(NotOffered::Now)?;
         let format = Format::from_number(change.format).unwrap_or(first.format);
         let rate = choose::slower(inner.rate, change.rate.or(Some(first.rate)));
         self.offer_change(inner, machine, Step { format, rate })?;
@@ -285,21 +293,21 @@ impl Session {
         inner: &Inner,
         machine: &mut Server,
         step: Step,
-    ) -> Result<(), Kept> {
+    ) -> Result<(), NotOffered> {
         let Step { format, rate } = step;
         // The frames of an accepted offer begin before the next one is made.
         if machine.state() != State::Streaming || self.next.is_some() {
-            return Err(Kept::ForNow);
+            return Err(NotOffered::Now);
         }
         let kept = |reason: &str| {
             tracing::info!(%format, reason, "a client keeps its format");
-            Err(Kept::Always(reason.to_owned()))
+            Err(NotOffered::Ever(reason.to_owned()))
         };
         if self.member.is_some() {
-            return kept("it shares the frames of a group");
+            return kept("the client shares the frames of a group");
         }
         if !self.freedom.formats.contains(format.number()) {
-            return kept("it cannot show the new one");
+            return kept("the client does not accept it");
         }
         let units = self.binding.units();
         let abilities = self.offer.abilities;
@@ -312,7 +320,7 @@ impl Session {
         let encoding = match encoding {
             Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
             Ok(_) => {
-                return kept("it has too few units for the new one");
+                return kept("the client has too few units for it");
             }
             Err((_, reason)) => return kept(&reason),
         };
@@ -322,7 +330,7 @@ impl Session {
                 self.binding.work.resume(current.clone());
             }
             let _ = kept("the current frame takes too long to be sent");
-            return Err(Kept::ForNow);
+            return Err(NotOffered::Now);
         };
         let offer =
             choose::next_offer(&self.offer, &self.binding, encoding.shape(), (rate, first_frame));
@@ -333,7 +341,7 @@ impl Session {
             }
             Err(error) => {
                 machine.stop(Reason::Unsupported, &error.to_string());
-                Err(Kept::ForNow)
+                Err(NotOffered::Now)
             }
         }
     }
@@ -376,11 +384,12 @@ impl Session {
             machine.stop(Reason::Ended, "the source has ended");
         }
         self.offer_requested(inner, machine);
-        self.follow_source(inner, machine);
+        self.offer_new_layout(inner, machine);
     }
 
     fn announce(&mut self, inner: &Inner, machine: &mut Server, sent: &Sent) {
-        if sent.frame < self.offer.first_frame {
+        // Of a group, the client has only frames from its offer on.
+        if self.member.is_some() && sent.frame < self.offer.first_frame {
             return;
         }
         let captured = inner.timeline.micros(sent.captured_at);

@@ -73,6 +73,8 @@ pub(super) struct Work {
     is_recovered: bool,
     /// Whether stripes may be packed.
     is_packed: bool,
+    /// Whether it is that of a group, whose encoding does not change.
+    is_group: bool,
     /// The work of the group, which sends the frames of a client that has joined it.
     followed: Option<Arc<Work>>,
 }
@@ -91,8 +93,8 @@ struct Busy {
 /// A picture that was not begun.
 struct Waiting {
     picture: Picture,
-    /// How often the source's layout had changed before it.
-    changes: u64,
+    /// Of which version of the source's layout it is.
+    version: u64,
     captured_at: Instant,
     /// The stripes shared with other sessions that were given the picture, in the shape at that time.
     stripes: Option<Arc<Stripes>>,
@@ -117,8 +119,8 @@ struct State {
     /// Each unit's work on the frame.
     busy: Vec<Busy>,
     encoding: Option<Arc<Encoding>>,
-    /// How often the layout of pictures has changed.
-    changes: u64,
+    /// The version of the source's layout.
+    version: u64,
     /// Repair packets for 100 packets of the frames that begin.
     fec_percent: u8,
     waiting: Option<Waiting>,
@@ -182,8 +184,19 @@ impl Work {
         let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
         let (state, is_recovered, is_packed) = (Mutex::new(state), false, false);
-        let followed = None;
-        Self { state, begun, room, waker, units, is_reliable, is_recovered, is_packed, followed }
+        let (is_group, followed) = (false, None);
+        Self {
+            state,
+            begun,
+            room,
+            waker,
+            units,
+            is_reliable,
+            is_recovered,
+            is_packed,
+            is_group,
+            followed,
+        }
     }
 
     /// Returns the work of a client whose frames are sent by `followed`, to a group.
@@ -237,6 +250,11 @@ impl Work {
             state.own = is_recovered.then(|| state.retransmissions.join());
         }
         Self { is_recovered, ..self }
+    }
+
+    /// Returns the work as that of a group, if `is_group`.
+    pub(super) fn of_group(self, is_group: bool) -> Self {
+        Self { is_group, ..self }
     }
 
     /// Returns the work with packed stripes, if `is_packed`.
@@ -294,11 +312,16 @@ impl Work {
         Some(state.next_frame)
     }
 
-    /// Records how often the layout of the pictures that follow has changed. They are begun once there is an encoding
-    /// for them.
-    pub(super) fn follow_source(&self, changes: u64) {
-        lock(&self.state).changes = changes;
+    /// Records the version of the source's layout of which the pictures that follow are. They are begun once there is
+    /// an encoding for them.
+    pub(super) fn note_layout(&self, version: u64) {
+        lock(&self.state).version = version;
         self.wake();
+    }
+
+    /// Returns whether a frame has begun and is not sent yet.
+    pub(super) fn is_sending(&self) -> bool {
+        lock(&self.state).job.is_some()
     }
 
     /// Accepts pictures at the rate `wished` if it is below the rate `source`.
@@ -319,11 +342,16 @@ impl Work {
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
             return;
         }
+        if self.is_group && state.encoding.as_ref().is_some_and(|it| it.version() != state.version)
+        {
+            // Its clients are told to connect again; other sessions do not wait for that.
+            return;
+        }
         state.dropped += u64::from(state.waiting.is_some());
-        let changes = state.changes;
-        let encoding = state.encoding.as_deref().filter(|it| it.changes() == changes);
+        let version = state.version;
+        let encoding = state.encoding.as_deref().filter(|it| it.version() == version);
         let stripes = encoding.and_then(|encoding| shared?.stripes(encoding));
-        state.waiting = Some(Waiting { picture, changes, captured_at, stripes });
+        state.waiting = Some(Waiting { picture, version, captured_at, stripes });
         drop(state);
         self.begun.notify_all();
     }
@@ -376,9 +404,9 @@ impl Work {
         }
         let Some(encoding) = state.encoding.clone() else { return };
         // A picture of a layout that follows waits for its encoding; one of a layout before was too slow.
-        let has_encoding = |waiting: &mut Waiting| waiting.changes <= encoding.changes();
+        let has_encoding = |waiting: &mut Waiting| waiting.version <= encoding.version();
         let Some(waiting) = state.waiting.take_if(has_encoding) else { return };
-        if waiting.changes < encoding.changes() {
+        if waiting.version < encoding.version() {
             state.dropped += 1;
             return self.room.notify_all();
         }

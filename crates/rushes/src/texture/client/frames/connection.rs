@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rushes_delivery::{
-    Assembly, Claim, Landed, PACKING_BYTES, PackedClaim, PackedLanded, PackedPlace, Place, UnitHeader,
+    Assembly, Claim, Landed, PACKING_BYTES, PackedClaim, PackedLanded, PackedPlace, Place,
+    UnitHeader,
 };
 
 use super::super::super::lock;
@@ -16,7 +17,11 @@ impl Frames {
     /// discarded.
     ///
     /// Waits for memory until `stopped` returns true.
-    pub(in super::super) fn claim(&self, header: UnitHeader, stopped: &impl Fn() -> bool) -> Option<Place> {
+    pub(in super::super) fn claim(
+        &self,
+        header: UnitHeader,
+        stopped: &impl Fn() -> bool,
+    ) -> Option<Place> {
         let octets = self.shape.plan().locate(header.index)?.bytes.len();
         let claim = |assembly: &mut Assembly| match assembly.claim(Instant::now(), header, octets) {
             Claim::Place(place) => Ok(Some(place)),

@@ -415,7 +415,6 @@ impl Frames {
         drop(self.room.wait_timeout(assembly, pause));
         true
     }
-
 }
 
 /// A packet's octets, and their place.

@@ -296,3 +296,40 @@ fn stripes_are_shared_until_every_session_has_sent_or_dropped_the_picture() {
     assert!(stripes.upgrade().is_none(), "all have sent it");
     assert_eq!(places[0], places[1], "it was encoded twice");
 }
+
+#[test]
+fn pictures_of_a_new_layout_wait_for_their_encoding_and_those_of_an_old_one_are_dropped() {
+    let encoding = |version| {
+        let shape = TextureShape::choose(Format::Rgba8, 2_048, 256, 2, 1_408).unwrap();
+        Arc::new(Encoding::new(*shape.layout(), shape).unwrap().with_version(version))
+    };
+    let work = work(1);
+    work.push(picture(), Instant::now(), None);
+    work.note_layout(1);
+    assert!(work.has_stripe(0), "it was pushed before");
+    while work.is_sending() {
+        let (job, _) = work.take_stripe(0).unwrap();
+        work.sent(0, &job);
+    }
+    work.push(picture(), Instant::now(), None);
+    assert!(!work.has_stripe(0) && !work.wait_for_room(Duration::ZERO));
+    work.resume(encoding(1));
+    assert!(work.has_stripe(0) && work.wait_for_room(Duration::ZERO));
+    while work.is_sending() {
+        let (job, _) = work.take_stripe(0).unwrap();
+        work.sent(0, &job);
+    }
+    let dropped = work.dropped();
+    work.push(picture(), Instant::now(), None);
+    work.resume(encoding(2));
+    assert!(!work.has_stripe(0) && work.wait_for_room(Duration::ZERO), "nobody waits for it");
+    assert_eq!(work.dropped(), dropped + 1);
+}
+
+#[test]
+fn a_group_does_not_wait_for_an_encoding_that_it_never_gets() {
+    let work = work(1).of_group(true);
+    work.note_layout(1);
+    work.push(picture(), Instant::now(), None);
+    assert!(work.wait_for_room(Duration::ZERO) && !work.has_stripe(0));
+}
