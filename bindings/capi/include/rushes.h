@@ -1458,7 +1458,8 @@ typedef struct rushes_gpu_memory {
     // VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, which an import of dedicated
     // memory must name.
     uint64_t buffer_size;
-    // The descriptor, which belongs to the application: an import takes it over, otherwise close() it.
+    // The descriptor, which belongs to the application: an import takes it over, otherwise close() it. Programs
+    // that this one starts do not inherit it.
     int32_t fd;
     // The index of the memory's kind in Vulkan, which an import of an opaque descriptor by Vulkan must name.
     uint32_t memory_type;

@@ -143,9 +143,12 @@ impl Exported {
         // the device has the extension.
         let descriptor = unsafe { functions.get_memory_fd(&asked) }
             .map_err(|error| format!("Vulkan does not export the memory: {error}"))?;
+        // SAFETY: Vulkan creates a descriptor for each call, which belongs to the caller.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        // Drivers may leave it open in programs that this one starts; a copy is not.
+        let copy = descriptor.try_clone();
         Ok(ExportedMemory {
-            // SAFETY: Vulkan creates a descriptor for each call, which belongs to the caller.
-            fd: unsafe { OwnedFd::from_raw_fd(descriptor) },
+            fd: copy.map_err(|error| format!("the descriptor cannot be copied: {error}"))?,
             handle: self.handle,
             size: self.memory.size,
             buffer_size: self.buffer.size(),

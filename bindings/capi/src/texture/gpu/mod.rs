@@ -95,7 +95,8 @@ pub struct GpuMemory {
     /// VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, _TRANSFER_SRC_BIT and _TRANSFER_DST_BIT, which an import of dedicated
     /// memory must name.
     pub buffer_size: u64,
-    /// The descriptor, which belongs to the application: an import takes it over, otherwise close() it.
+    /// The descriptor, which belongs to the application: an import takes it over, otherwise close() it. Programs
+    /// that this one starts do not inherit it.
     pub fd: i32,
     /// The index of the memory's kind in Vulkan, which an import of an opaque descriptor by Vulkan must name.
     pub memory_type: u32,
