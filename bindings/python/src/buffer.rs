@@ -3,9 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::fmt;
 
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyImportError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::texture::Pooled;
 
@@ -75,6 +76,29 @@ impl Octets {
     #[getter]
     fn nbytes(&self) -> usize {
         self.octets().len()
+    }
+
+    /// The device of the octets for `from_dlpack`: main memory.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        const CPU: i32 = 1;
+        (CPU, 0)
+    }
+
+    /// Returns a capsule for `from_dlpack` of array libraries, made by `numpy`: the octets themselves,
+    /// read-only, for consumers that ask for version 1.0 or later, whose capsules can say so.
+    /// `BufferError` for others, unless they ask for a copy; `ImportError` without `numpy`.
+    #[pyo3(signature = (**how))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        how: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let numpy = slf.py().import("numpy").map_err(|cause| {
+            let error =
+                PyImportError::new_err("DLPack needs NumPy 2.1 or later: pip install numpy");
+            error.set_cause(slf.py(), Some(cause));
+            error
+        })?;
+        numpy.call_method1("asarray", (slf,))?.call_method("__dlpack__", (), how)
     }
 
     /// Implements the buffer protocol: read-only octets, C-contiguous.

@@ -151,3 +151,34 @@ def test_arrays_are_octets_for_type_checkers_too(pair: Make) -> None:
     receiver, sender = pair("generic")
     sender.push_frame(np.arange(5, dtype=np.uint8))
     assert bytes(receiver.pull_frame(TIME_LIMIT) or b"") == bytes(range(5))
+
+
+def test_consumers_of_dlpack_read_the_frame_itself(pair: Make) -> None:
+    frame = through(pair, b"octets")
+    assert frame.__dlpack_device__() == (1, 0)
+    array = np.from_dlpack(frame)
+    assert array.ctypes.data == np.asarray(frame).ctypes.data
+    assert not array.flags.writeable
+    del frame
+    gc.collect()
+    assert array.tobytes() == b"octets"
+
+    picture = rushes.encode_texture(bytes(16 * 8 * 3), 16, 8, "rgba8")
+    assert np.from_dlpack(picture).shape == (8, 16, 4)
+    capsule = picture.__dlpack__(max_version=(1, 0))
+    assert '"dltensor_versioned"' in repr(capsule)
+
+
+def test_older_consumers_of_dlpack_get_copies_only(pair: Make) -> None:
+    """Their capsules cannot say that the octets must not be written to."""
+    frame = through(pair, b"octets")
+    with pytest.raises(BufferError, match="readonly"):
+        frame.__dlpack__()
+    assert '"dltensor"' in repr(frame.__dlpack__(copy=True))
+
+
+def test_dlpack_says_that_it_needs_numpy(pair: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = through(pair, b"octets")
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ImportError, match="pip install numpy"):
+        frame.__dlpack__(max_version=(1, 0))
