@@ -28,6 +28,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 #if __has_include(<version>)
 #include <version>
 #endif
@@ -1291,11 +1293,109 @@ private:
     detail::handle<rushes_texture_server, rushes_texture_server_close> handle_;
 };
 
+// How the memory of frames is passed to other graphics interfaces; see rushes_memory_handle.
+enum class memory_handle : std::int32_t {
+    opaque_fd = RUSHES_MEMORY_HANDLE_OPAQUE_FD,
+    dma_buf = RUSHES_MEMORY_HANDLE_DMA_BUF,
+};
+
+// The fastest graphics processor that has Vulkan. Clients and frames that use it may outlive it. The constructor
+// throws RUSHES_ERROR_UNSUPPORTED if there is none, or if the library was installed without `--gpu`.
+class gpu {
+public:
+    gpu() {
+        detail::check(rushes_gpu_open(handle_.place()));
+        detail::check(rushes_gpu_describe(handle_.get(), &description_, sizeof description_));
+    }
+    // The driver's name for it.
+    std::string name() const { return description_.name; }
+    // Its identifier, and that of its driver in its version, of 16 octets each; see rushes_gpu_description.
+    bytes device_uuid() const noexcept { return {description_.device_uuid, 16}; }
+    bytes driver_uuid() const noexcept { return {description_.driver_uuid, 16}; }
+    // Whether it is emulated by the main processor.
+    bool is_software() const noexcept { return description_.is_software; }
+    rushes_gpu *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_gpu, rushes_gpu_close> handle_;
+    rushes_gpu_description description_{};
+};
+
+// A frame's memory, as other graphics interfaces import it. It owns the descriptor, and closes it on destruction.
+class gpu_memory {
+public:
+    explicit gpu_memory(const rushes_gpu_memory &raw) noexcept : raw_(raw) {}
+    gpu_memory(gpu_memory &&other) noexcept : raw_(other.raw_) { other.raw_.fd = -1; }
+    gpu_memory &operator=(gpu_memory &&other) noexcept {
+        std::swap(raw_, other.raw_);
+        return *this;
+    }
+    gpu_memory(const gpu_memory &) = delete;
+    gpu_memory &operator=(const gpu_memory &) = delete;
+    ~gpu_memory() {
+        if (raw_.fd >= 0) ::close(raw_.fd);
+    }
+    // The descriptor, which this object still owns; -1 after release_fd().
+    int fd() const noexcept { return raw_.fd; }
+    // Hands the descriptor over: to an import by Vulkan, OpenGL or CUDA, otherwise to the caller, who closes it.
+    int release_fd() noexcept { return std::exchange(raw_.fd, -1); }
+    // Octets of the memory. An import must name this size; the frame, at its start, may be shorter.
+    std::uint64_t size() const noexcept { return raw_.size; }
+    // What an import of dedicated memory, and one by Vulkan, must name; see rushes_gpu_memory.
+    std::uint64_t buffer_size() const noexcept { return raw_.buffer_size; }
+    std::uint32_t memory_type() const noexcept { return raw_.memory_type; }
+    bool is_dedicated() const noexcept { return raw_.is_dedicated; }
+
+private:
+    rushes_gpu_memory raw_;
+};
+
+// A received frame in the memory of a graphics processor. Its octets do not change until this object is destroyed;
+// then the memory is used for a later frame, so all work that reads it must be done. It may outlive its client.
+class gpu_frame {
+public:
+    explicit gpu_frame(rushes_gpu_frame *raw) : handle_(raw), view_{} {
+        detail::check(rushes_gpu_frame_look(raw, &view_, sizeof view_));
+    }
+    // The number of octets, in the order of the format.
+    std::size_t size() const noexcept { return view_.len; }
+    // The frame's number in the stream, from 0.
+    std::uint64_t number() const noexcept { return view_.number; }
+    // The format, such as "bc1".
+    std::string_view format() const noexcept { return view_.format; }
+    std::uint32_t width() const noexcept { return view_.width; }
+    std::uint32_t height() const noexcept { return view_.height; }
+    // Packets that did not arrive in time; their octets were replaced with the previous frame's.
+    std::uint32_t packets_missing() const noexcept { return view_.packets_missing; }
+    // The time from its first packet until it was complete.
+    duration took() const noexcept { return duration(view_.took); }
+    // The code points of its colours, as in texture_frame.
+    std::array<std::uint8_t, 4> colour() const noexcept {
+        return {view_.colour[0], view_.colour[1], view_.colour[2], view_.colour[3]};
+    }
+    // A number of its memory that no other memory of this process has. Later frames use the same memory again, so
+    // import it once for each number.
+    std::uint64_t memory() const noexcept { return view_.memory; }
+    // Returns the memory with a new descriptor. The graphics processor has written all octets: there is no fence.
+    gpu_memory export_memory() const {
+        rushes_gpu_memory memory{};
+        detail::check(rushes_gpu_frame_export(handle_.get(), &memory, sizeof memory));
+        return gpu_memory(memory);
+    }
+    // The C handle; the frame still owns it.
+    rushes_gpu_frame *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::handle<rushes_gpu_frame, rushes_gpu_frame_release> handle_;
+    rushes_gpu_frame_view view_;
+};
+
 // Receives a server's frames.
 class texture_client {
 public:
     // Calls hook(const texture_frame &) for every frame, on a receiving thread.
-    template <class F>
+    template <class F,
+              class = std::enable_if_t<std::is_invocable_v<std::decay_t<F> &, const texture_frame &>>>
     texture_client(const std::string &address, F &&hook, const texture_options &options = {}) {
         using function = std::decay_t<F>;
         detail::check(rushes_texture_connect(
@@ -1304,6 +1404,29 @@ public:
                 (*static_cast<function *>(user))(*frame);
             },
             detail::store_hook(std::forward<F>(hook)), detail::release<function>, handle_.place()));
+    }
+    // Receives frames into memory of a graphics processor, of which last() is the latest.
+    texture_client(const std::string &address, const gpu &device,
+                   memory_handle memory = memory_handle::opaque_fd,
+                   const texture_options &options = {}) {
+        connect(address, device, memory, options, nullptr, nullptr, nullptr);
+    }
+    // The same, and calls hook() for each new frame, on a receiving thread, one call at a time.
+    template <class F, class = std::enable_if_t<std::is_invocable_v<std::decay_t<F> &>>>
+    texture_client(const std::string &address, const gpu &device, memory_handle memory, F &&hook,
+                   const texture_options &options = {}) {
+        using function = std::decay_t<F>;
+        connect(
+            address, device, memory, options,
+            [](void *user) noexcept { (*static_cast<function *>(user))(); },
+            detail::store_hook(std::forward<F>(hook)), detail::release<function>);
+    }
+    // Returns the last complete frame in memory of the graphics processor, the same as before if there is no newer
+    // one; none before the first. Throws RUSHES_ERROR_UNSUPPORTED if the client receives elsewhere.
+    std::optional<gpu_frame> last() const {
+        rushes_gpu_frame *raw = nullptr;
+        if (!detail::check(rushes_texture_client_last(handle_.get(), &raw))) return {};
+        return gpu_frame(raw);
     }
     // Waits for the end for at most `timeout`; returns why the stream ended, or none if it has not.
     std::optional<std::string> wait(duration timeout) const {
@@ -1330,6 +1453,13 @@ public:
     void close() { handle_.close(); }
 
 private:
+    void connect(const std::string &address, const gpu &device, memory_handle memory,
+                 const texture_options &options, rushes_gpu_hook hook, void *user,
+                 void (*release)(void *)) {
+        detail::check(rushes_texture_connect_gpu(
+            address.c_str(), options.get(), device.get(), static_cast<std::int32_t>(memory), hook,
+            user, release, handle_.place()));
+    }
     detail::handle<rushes_texture_client, rushes_texture_client_close> handle_;
 };
 

@@ -1,5 +1,6 @@
 //! Frames in memory of a graphics processor, in a program in C: its test, and the example that shows them.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,12 +22,43 @@ fn frames_in_graphics_memory_are_held_exported_and_returned() {
     if !have(&["cc"]) {
         return;
     }
-    let program = compile(("gpu.c", "c11"), &folder("graphics"), &[]);
-    let output = Command::new(program).output().unwrap();
+    succeeds(Command::new(compile(("gpu.c", "c11"), &folder("graphics"), &[])));
+}
+
+/// Runs a test that says by its code that there is no graphics driver.
+fn succeeds(mut program: Command) {
+    let output = program.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(77) => missing(text, "mesa-vulkan-drivers libvulkan1"),
         code => assert_eq!(code, Some(0), "{text}"),
+    }
+}
+
+/// Compiles the program that imports a frame into OpenGL; `None` if that is not possible here.
+fn importer(place: &Path) -> Option<PathBuf> {
+    let program = place.join("import_frame");
+    let mut compiler = Command::new("cc");
+    compiler.arg(home().join("../../interop/import_frame.c")).args(["-lEGL", "-lGL", "-o"]);
+    let output = compiler.arg(&program).output().unwrap();
+    if !output.status.success() {
+        missing(String::from_utf8_lossy(&output.stderr), "libegl-dev libgl-dev");
+        return None;
+    }
+    Some(program)
+}
+
+#[test]
+fn objects_own_frames_in_graphics_memory_which_another_program_has_in_opengl() {
+    if !have(&["cc", "c++"]) {
+        return;
+    }
+    let place = folder("graphics_objects");
+    let importer = importer(&place);
+    for standard in ["c++17", "c++20"] {
+        let mut program = Command::new(compile(("gpu.cpp", standard), &place, &[]));
+        program.args(&importer);
+        succeeds(program);
     }
 }
 
