@@ -56,6 +56,12 @@ create_exception!(
 );
 create_exception!(rushes, ClosedError, StateError, "The object is closed.");
 create_exception!(rushes, TextureError, Error, "Texture video could not start, or has ended.");
+create_exception!(
+    rushes,
+    GpuError,
+    TextureError,
+    "There is no graphics processor, it cannot do what is asked, or the package was built without."
+);
 
 /// An error, before it becomes a Python exception.
 #[derive(Debug)]
@@ -68,6 +74,7 @@ pub(crate) enum Failure {
     Rushes(rushes::Error),
     Security(String),
     Texture(Box<Texture>),
+    Gpu(String),
 }
 
 impl From<rushes::Error> for Failure {
@@ -103,6 +110,7 @@ impl From<Failure> for PyErr {
             Failure::Rushes(error) => of_library(&error),
             Failure::Security(text) => SecurityError::new_err(text),
             Failure::Texture(error) => of_texture(&error),
+            Failure::Gpu(text) => GpuError::new_err(text),
         }
     }
 }

@@ -42,8 +42,8 @@ mod _rushes {
     use crate::context::Context;
     #[pymodule_export]
     use crate::error::{
-        CircuitBreakerError, ClosedError, ConfigError, Error, FileError, FrameError, NetError,
-        RtcpError, SecurityError, SendError, StateError, TextureError, ZrtpError,
+        CircuitBreakerError, ClosedError, ConfigError, Error, FileError, FrameError, GpuError,
+        NetError, RtcpError, SecurityError, SendError, StateError, TextureError, ZrtpError,
     };
     #[pymodule_export]
     use crate::events::Event;
@@ -74,8 +74,9 @@ mod _rushes {
     use crate::stream::{Frames, Stream};
     #[pymodule_export]
     use crate::texture::{
-        Pictures, SentTextureFrame, TextureClient, TextureClientStatistics, TextureFrame,
-        TextureServer, TextureServerCounts, encode_texture, texture_formats,
+        ExportedMemory, Gpu, GpuFrame, Pictures, SentTextureFrame, TextureClient,
+        TextureClientStatistics, TextureFrame, TextureServer, TextureServerCounts, encode_texture,
+        texture_formats,
     };
     #[pymodule_export]
     use crate::zrtp::{Opening, Sas};

@@ -105,7 +105,7 @@ def test_a_misspelled_setting_of_texture_video_is_answered_with_the_nearest() ->
     with pytest.raises(TypeError, match='texture video; did you mean "clients_max"'):
         rushes.TextureServer(("127.0.0.1", 0), "pattern", client_max=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match='did you mean "deadline_max"'):
-        rushes.TextureClient(("127.0.0.1", 9), deadlin_max=1.0)  # type: ignore[call-arg]
+        rushes.TextureClient(("127.0.0.1", 9), deadlin_max=1.0)  # type: ignore[call-overload]
     with pytest.raises(rushes.Error, match='did you mean "frames="'):
         rushes.TextureServer(("127.0.0.1", 0), "pattern,frame=3")
 
@@ -180,11 +180,12 @@ def test_a_wait_is_a_number_of_seconds(session: rushes.Session, timeout: float) 
 
 def test_every_error_is_one_of_the_library() -> None:
     errors = [value for name, value in vars(rushes).items() if name.endswith("Error")]
-    assert len(errors) == 13
+    assert len(errors) == 14
     assert all(issubclass(error, rushes.Error) for error in errors)
     assert issubclass(rushes.Error, Exception)
     assert issubclass(rushes.ZrtpError, rushes.SecurityError)
     assert issubclass(rushes.ClosedError, rushes.StateError)
+    assert issubclass(rushes.GpuError, rushes.TextureError)
     assert all(error.__doc__ for error in errors)
 
 

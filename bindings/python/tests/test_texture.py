@@ -38,10 +38,8 @@ def test_pictures_arrive_as_they_were(transport: str) -> None:
     sent = ramps(5)
     with (
         rushes.TextureServer(HERE, pictures(sent), timing="every-frame", units=2) as server,
-        rushes.TextureClient(
-            server.local_address,
-            every_frame=True,
-            transport=transport,  # type: ignore[arg-type]
+        rushes.TextureClient(  # type: ignore[call-overload]
+            server.local_address, every_frame=True, transport=transport
         ) as client,
     ):
         got = list(client)

@@ -6,14 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
-use rushes::texture::{ClientStatistics, TextureClient as Client};
+use pyo3::types::{PyDict, PyTuple, PyType};
+use rushes::texture::{ClientStatistics, TextureClient as Client, TextureSink};
 
-use super::frame::{Received, TextureFrame};
+use super::gpu::{Gpu, Handle};
 use super::options::{format, name_of, of_client, rate, requested_rate, resolve};
-use super::queue::{Next, Queue};
+use super::queue::{Frame, Next, Queue};
 use super::stats::TextureClientStatistics;
-use crate::error::{Failure, NetError, StateError};
+use crate::error::{ConfigError, Failure, NetError, StateError};
 use crate::integer::{address, arguments};
 use crate::log::take_level;
 use crate::open::{Close, OPEN, close_dropped};
@@ -35,6 +35,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// `[::1]:7000`. Frames are stored in a queue of `queue` frames. When it is full, the oldest frame
 /// is dropped (`skipped`), or with `every_frame` the server has to wait. Leaving a `with` block
 /// closes the client.
+///
+/// With a `gpu`, frames are received into its memory, and are `GpuFrame`s. Other graphics interfaces
+/// import that memory by a descriptor, of which `export` is the kind: "opaque-fd" (by default) for the
+/// same device and driver, or "dma-buf" for others, too.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureClient {
     inner: Arc<Inner>,
@@ -54,7 +58,7 @@ impl Inner {
     }
 
     /// Returns the next frame, or `None` after `timeout` and at the end.
-    fn next(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Box<Received>>> {
+    fn next(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Option<Frame>> {
         let next = in_slices(py, timeout, |slice| match self.queue.next(slice) {
             Next::Nothing => Ok(None),
             next => Ok(Some(next)),
@@ -99,10 +103,14 @@ impl TextureClient {
 #[pymethods]
 impl TextureClient {
     #[new]
-    #[pyo3(signature = (address, *, queue = 3, every_frame = false, **options))]
+    #[pyo3(signature = (
+        address, *, gpu = None, export = None, queue = 3, every_frame = false, **options
+    ))]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = address)] address: (String, u16),
+        gpu: Option<Py<Gpu>>,
+        export: Option<&str>,
         #[pyo3(from_py_with = queue_of)] queue: usize,
         every_frame: bool,
         options: Option<&Bound<'_, PyDict>>,
@@ -111,8 +119,18 @@ impl TextureClient {
         let options = of_client(options)?;
         let address = resolve(py, address)?;
         let queue = Arc::new(Queue::new(queue, every_frame));
-        let client = py.detach(|| Client::connect(address, queue.clone(), options));
-        let client = Mutex::new(Some(Arc::new(client.map_err(Failure::from)?)));
+        let export = match (&gpu, export) {
+            (None, Some(_)) => return Err(ConfigError::new_err("export: only with a gpu")),
+            (_, kind) => kind.map_or(Ok(Handle::OpaqueFd), Handle::named)?,
+        };
+        let client = py.detach(|| {
+            let sink: Arc<dyn TextureSink> = match &gpu {
+                None => queue.clone(),
+                Some(gpu) => gpu.get().device().sink(export, queue.clone())?,
+            };
+            Client::connect(address, sink, options).map_err(Failure::from)
+        });
+        let client = Mutex::new(Some(Arc::new(client?)));
         let inner = Inner { client, queue, last: Mutex::default(), hook: Mutex::default() };
         let inner = Arc::new(inner);
         OPEN.add(&inner);
@@ -122,23 +140,19 @@ impl TextureClient {
     /// Waits for the next frame, at most for `timeout` seconds; `None` if none arrived, or if the
     /// stream has ended.
     #[pyo3(signature = (timeout = None))]
-    fn pull_frame(
-        &self,
-        py: Python<'_>,
-        timeout: Option<f64>,
-    ) -> PyResult<Option<Py<TextureFrame>>> {
+    fn pull_frame(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
         self.ask(py, |_| ())?;
         let next = self.inner.next(py, duration(timeout)?)?;
-        next.map(|frame| TextureFrame::wrap(py, *frame)).transpose()
+        next.map(|frame| frame.wrap(py)).transpose()
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<TextureFrame>>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let next = self.inner.next(py, None)?;
-        next.map(|frame| TextureFrame::wrap(py, *frame)).transpose()
+        next.map(|frame| frame.wrap(py)).transpose()
     }
 
     /// Delivers every frame from now on to `hook`, on one thread, until the stream ends. Its
@@ -153,7 +167,7 @@ impl TextureClient {
         let thread = thread::Builder::new().name("rushes-frames".into()).spawn(move || {
             loop {
                 match queue.next(POLL_INTERVAL) {
-                    Next::Frame(frame) => call(&hook, |py| TextureFrame::wrap(py, *frame)),
+                    Next::Frame(frame) => call(&hook, |py| frame.wrap(py)),
                     Next::Nothing => {}
                     Next::End => return,
                 }
@@ -235,6 +249,16 @@ impl TextureClient {
         let format = format.map(self::format).transpose()?;
         let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
         self.ask(py, |client| client.change(format, rate.map(requested_rate)))
+    }
+
+    /// Returns the class for annotations: `TextureClient[GpuFrame]` gives frames in graphics memory.
+    #[classmethod]
+    #[pyo3(signature = (frame, /))]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        frame: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        cls.py().import("types")?.call_method1("GenericAlias", (cls, frame))
     }
 
     /// Ends the stream and notifies the server.

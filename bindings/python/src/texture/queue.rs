@@ -5,20 +5,40 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use rushes::texture::{TextureFrame, TextureSink};
+use pyo3::prelude::*;
+use rushes::texture::TextureSink;
 
-use super::frame::Received;
+use super::frame::{Received, TextureFrame};
+use super::gpu::{self, GpuFrame};
 use super::pool::Pool;
 use crate::wait::lock;
 
+/// A received frame.
+pub(super) enum Frame {
+    Memory(Box<Received>),
+    #[cfg_attr(not(all(feature = "gpu", unix)), allow(dead_code, reason = "nothing makes one"))]
+    Device(Box<gpu::Received>),
+}
+
+impl Frame {
+    /// Returns the frame's Python object.
+    pub(super) fn wrap(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Memory(frame) => Ok(TextureFrame::wrap(py, *frame)?.into_any()),
+            Self::Device(frame) => Ok(GpuFrame::wrap(py, *frame)?.into_any()),
+        }
+    }
+}
+
 /// The outcome of waiting for a frame.
 pub(super) enum Next {
-    Frame(Box<Received>),
+    Frame(Frame),
     Nothing,
     End,
 }
 
-/// A sink in main memory: each frame is copied once, from its tiles into contiguous memory.
+/// The queue is also a sink in main memory: each frame is copied once, from its tiles into contiguous
+/// memory.
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
@@ -30,7 +50,7 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct State {
-    frames: VecDeque<Box<Received>>,
+    frames: VecDeque<Frame>,
     skipped: u64,
     has_ended: bool,
 }
@@ -71,21 +91,9 @@ impl Queue {
         lock(&self.state).has_ended = true;
         self.changed.notify_all();
     }
-}
 
-impl TextureSink for Queue {
-    fn frame_done(&self, frame: &TextureFrame<'_>) {
-        let layout = *frame.shape().layout();
-        let mut memory = self.pool.take(layout.bytes());
-        frame.copy_to(memory.octets_mut());
-        let received = Box::new(Received {
-            memory,
-            layout,
-            number: frame.number(),
-            missing: frame.packets_missing(),
-            first_at: frame.first_at(),
-            done_at: frame.done_at(),
-        });
+    /// Adds a frame.
+    pub(super) fn push(&self, frame: Frame) {
         let mut state = lock(&self.state);
         if self.every_frame {
             let is_full = |state: &mut State| state.frames.len() >= self.depth && !state.has_ended;
@@ -99,9 +107,25 @@ impl TextureSink for Queue {
             state.frames.pop_front();
             state.skipped += 1;
         }
-        state.frames.push_back(received);
+        state.frames.push_back(frame);
         drop(state);
         self.changed.notify_all();
+    }
+}
+
+impl TextureSink for Queue {
+    fn frame_done(&self, frame: &rushes::texture::TextureFrame<'_>) {
+        let layout = *frame.shape().layout();
+        let mut memory = self.pool.take(layout.bytes());
+        frame.copy_to(memory.octets_mut());
+        self.push(Frame::Memory(Box::new(Received {
+            memory,
+            layout,
+            number: frame.number(),
+            missing: frame.packets_missing(),
+            first_at: frame.first_at(),
+            done_at: frame.done_at(),
+        })));
     }
 
     fn end(&self) {
