@@ -1423,8 +1423,8 @@ typedef struct rushes_gpu_description {
     bool is_software;
 } rushes_gpu_description;
 
-// Reports that rushes_texture_client_last() has another frame. It is called on the receiving threads, one call
-// at a time, so lengthy work belongs on another thread.
+// Reports that rushes_texture_client_last() has another frame. It is called on a thread of the client, one call
+// at a time; the next frame waits until it returns. It must not close the client.
 typedef void (*rushes_gpu_hook)(void *user);
 
 // A frame's properties. Later versions may add fields at the end.

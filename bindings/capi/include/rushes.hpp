@@ -1411,7 +1411,7 @@ public:
                    const texture_options &options = {}) {
         connect(address, device, memory, options, nullptr, nullptr, nullptr);
     }
-    // The same, and calls hook() for each new frame, on a receiving thread, one call at a time.
+    // The same, and calls hook() for each new frame, on a thread of the client, one call at a time.
     template <class F, class = std::enable_if_t<std::is_invocable_v<std::decay_t<F> &>>>
     texture_client(const std::string &address, const gpu &device, memory_handle memory, F &&hook,
                    const texture_options &options = {}) {

@@ -45,8 +45,8 @@ pub type TextureSourceHook = Option<
     extern "C-unwind" fn(user: *mut c_void, octets: *mut u8, len: usize, rewind: bool) -> i32,
 >;
 
-/// Reports that rushes_texture_client_last() has another frame. It is called on the receiving threads, one call
-/// at a time, so lengthy work belongs on another thread.
+/// Reports that rushes_texture_client_last() has another frame. It is called on a thread of the client, one call
+/// at a time; the next frame waits until it returns. It must not close the client.
 pub type GpuHook = Option<extern "C-unwind" fn(user: *mut c_void)>;
 
 /// Frees `user`. Called once, when the hook will not be called any more.
