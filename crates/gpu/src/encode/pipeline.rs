@@ -12,7 +12,14 @@ const ETC: &str = include_str!("etc.wgsl");
 const ETC1: &str = include_str!("etc1.wgsl");
 const ETC2: &str = include_str!("etc2.wgsl");
 const LINE: &str = include_str!("line.wgsl");
-const ASTC: &str = include_str!("astc.wgsl");
+const ASTC: &str = concat!(
+    include_str!("astc_rows.wgsl"),
+    include_str!("astc_line.wgsl"),
+    include_str!("astc_mode.wgsl"),
+    include_str!("astc_partition.wgsl"),
+    include_str!("astc_sequence.wgsl"),
+    include_str!("astc.wgsl")
+);
 const BC1: &str = include_str!("bc1.wgsl");
 const BC4: &str = include_str!("bc4.wgsl");
 const YCOCG_BC3: &str = include_str!("ycocg_bc3.wgsl");
