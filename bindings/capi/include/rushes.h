@@ -1424,7 +1424,8 @@ typedef struct rushes_gpu_description {
 } rushes_gpu_description;
 
 // Reports that rushes_texture_client_last() has another frame. It is called on a thread of the client, one call
-// at a time; the next frame waits until it returns. It must not close the client.
+// at a time; the next frame waits until it returns. It must not close the client, and may be called before
+// rushes_texture_connect_gpu() has returned: wake another thread, which asks for the frame.
 typedef void (*rushes_gpu_hook)(void *user);
 
 // A frame's properties. Later versions may add fields at the end.

@@ -1303,6 +1303,7 @@ enum class memory_handle : std::int32_t {
 // throws RUSHES_ERROR_UNSUPPORTED if there is none, or if the library was installed without `--gpu`.
 class gpu {
 public:
+    using uuid = std::array<std::uint8_t, 16>;
     gpu() {
         detail::check(rushes_gpu_open(handle_.place()));
         detail::check(rushes_gpu_describe(handle_.get(), &description_, sizeof description_));
@@ -1310,13 +1311,18 @@ public:
     // The driver's name for it.
     std::string name() const { return description_.name; }
     // Its identifier, and that of its driver in its version, of 16 octets each; see rushes_gpu_description.
-    bytes device_uuid() const noexcept { return {description_.device_uuid, 16}; }
-    bytes driver_uuid() const noexcept { return {description_.driver_uuid, 16}; }
+    uuid device_uuid() const noexcept { return uuid_of(description_.device_uuid); }
+    uuid driver_uuid() const noexcept { return uuid_of(description_.driver_uuid); }
     // Whether it is emulated by the main processor.
     bool is_software() const noexcept { return description_.is_software; }
     rushes_gpu *get() const noexcept { return handle_.get(); }
 
 private:
+    static uuid uuid_of(const std::uint8_t *octets) noexcept {
+        uuid copy;
+        for (std::size_t at = 0; at < copy.size(); ++at) copy[at] = octets[at];
+        return copy;
+    }
     detail::handle<rushes_gpu, rushes_gpu_close> handle_;
     rushes_gpu_description description_{};
 };
@@ -1327,7 +1333,8 @@ public:
     explicit gpu_memory(const rushes_gpu_memory &raw) noexcept : raw_(raw) {}
     gpu_memory(gpu_memory &&other) noexcept : raw_(other.raw_) { other.raw_.fd = -1; }
     gpu_memory &operator=(gpu_memory &&other) noexcept {
-        std::swap(raw_, other.raw_);
+        gpu_memory moved(std::move(other));
+        std::swap(raw_, moved.raw_);
         return *this;
     }
     gpu_memory(const gpu_memory &) = delete;
@@ -1341,7 +1348,7 @@ public:
     int release_fd() noexcept { return std::exchange(raw_.fd, -1); }
     // Octets of the memory. An import must name this size; the frame, at its start, may be shorter.
     std::uint64_t size() const noexcept { return raw_.size; }
-    // What an import of dedicated memory, and one by Vulkan, must name; see rushes_gpu_memory.
+    // For imports of dedicated memory, and for Vulkan; see rushes_gpu_memory.
     std::uint64_t buffer_size() const noexcept { return raw_.buffer_size; }
     std::uint32_t memory_type() const noexcept { return raw_.memory_type; }
     bool is_dedicated() const noexcept { return raw_.is_dedicated; }
@@ -1411,7 +1418,8 @@ public:
                    const texture_options &options = {}) {
         connect(address, device, memory, options, nullptr, nullptr, nullptr);
     }
-    // The same, and calls hook() for each new frame, on a thread of the client, one call at a time.
+    // The same, and calls hook() for each new frame, on a thread of the client, one call at a time. That may be before
+    // this object exists: wake another thread, which calls last().
     template <class F, class = std::enable_if_t<std::is_invocable_v<std::decay_t<F> &>>>
     texture_client(const std::string &address, const gpu &device, memory_handle memory, F &&hook,
                    const texture_options &options = {}) {

@@ -46,7 +46,8 @@ pub type TextureSourceHook = Option<
 >;
 
 /// Reports that rushes_texture_client_last() has another frame. It is called on a thread of the client, one call
-/// at a time; the next frame waits until it returns. It must not close the client.
+/// at a time; the next frame waits until it returns. It must not close the client, and may be called before
+/// rushes_texture_connect_gpu() has returned: wake another thread, which asks for the frame.
 pub type GpuHook = Option<extern "C-unwind" fn(user: *mut c_void)>;
 
 /// Frees `user`. Called once, when the hook will not be called any more.

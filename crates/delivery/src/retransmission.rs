@@ -71,13 +71,30 @@ struct Kept<F> {
     packets: Vec<Requested>,
 }
 
-/// The requests of a packet.
+/// The requests of a packet, in as few octets as there are: a client chooses the number of packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Requested {
+    /// Who requested it last, if anybody did.
+    by: MemberId,
+    /// When: milliseconds after the frame began.
+    at: u16,
     /// How often it was sent again.
     times: u8,
-    /// Who requested it last, and when: milliseconds after the frame began.
-    last: Option<(MemberId, u32)>,
+}
+
+impl Requested {
+    /// Returns whether another member has just requested the packet.
+    fn is_answered(self, member: MemberId, age: u16) -> bool {
+        let since = Duration::from_millis(age.saturating_sub(self.at).into());
+        self.times > 0 && self.by != member && since < ANSWERED && age < u16::MAX
+    }
+}
+
+impl<F: Planned> Kept<F> {
+    /// Returns the octets that are kept in memory.
+    fn memory(&self) -> usize {
+        self.frame.memory().saturating_add(size_of_val(&self.packets[..]))
+    }
 }
 
 impl<F: Planned> Default for Retransmissions<F> {
@@ -104,10 +121,9 @@ impl<F: Planned> Retransmissions<F> {
         self.credit.join()
     }
 
-    /// Removes a client, and what it requested.
+    /// Removes a client. What it requested is sent, as others may have requested it, too.
     pub fn leave(&mut self, member: MemberId) {
         self.credit.leave(member);
-        self.waiting.leave(member);
     }
 
     /// Keeps a frame that is sent from `now` on, instead of the oldest ones.
@@ -119,7 +135,7 @@ impl<F: Planned> Retransmissions<F> {
         };
         let memory = |frames: &VecDeque<Kept<F>>| -> usize {
             let before = frames.iter().rev().skip(1);
-            before.fold(0, |sum, kept| sum.saturating_add(kept.frame.memory()))
+            before.fold(0, |sum, kept| sum.saturating_add(kept.memory()))
         };
         while self.frames.len() > FRAMES_MAX
             || memory(&self.frames) > MEMORY_MAX
@@ -146,18 +162,17 @@ impl<F: Planned> Retransmissions<F> {
             return;
         }
         let age = now.saturating_duration_since(kept.begun_at).as_millis();
-        let age = u32::try_from(age).unwrap_or(u32::MAX);
+        let age = u16::try_from(age).unwrap_or(u16::MAX);
+        let Some(share) = self.credit.share_of(member) else { return };
         for packet in
             nack.packets.iter().flat_map(|run| run.start.min(packets)..run.end.min(packets))
         {
-            let before = kept.packets.get(packet as usize).and_then(|packet| packet.last);
-            let is_answered = before.is_some_and(|(by, at)| {
-                by != member && Duration::from_millis(age.saturating_sub(at).into()) < ANSWERED
-            });
+            let before = kept.packets.get(packet as usize);
+            let is_answered = before.is_some_and(|before| before.is_answered(member, age));
             let is_granted = if is_answered {
-                self.credit.join_request(member)
+                self.credit.join_request(share)
             } else {
-                !self.waiting.is_full(member) && self.credit.spend(member)
+                !self.waiting.is_full(member) && self.credit.spend(share)
             };
             if !is_granted {
                 return;
@@ -173,7 +188,7 @@ impl<F: Planned> Retransmissions<F> {
             if requested.times == TIMES_MAX || !is_sent(&kept.frame, packet) {
                 continue;
             }
-            *requested = Requested { times: requested.times + 1, last: Some((member, age)) };
+            *requested = Requested { by: member, at: age, times: requested.times + 1 };
             self.statistics.retransmitted += 1;
             self.waiting.push(member, kept.number, packet);
         }

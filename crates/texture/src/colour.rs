@@ -48,8 +48,8 @@ pub enum Transfer {
     /// Standard dynamic range: encoded for displays, as sRGB or BT.709, which are shown alike.
     #[default]
     Sdr,
-    /// Perceptual quantiser, ITU-R BT.2100 and SMPTE ST 2084: HDR10. Offers and KTX 2.0 files carry it, and
-    /// windows show it tone-mapped; decoders return the values as they are.
+    /// Perceptual quantiser, ITU-R BT.2100 and SMPTE ST 2084: HDR10. Offers, KTX 2.0 files and PNG images carry it,
+    /// and windows show it tone-mapped; decoders return the values as they are.
     Pq,
 }
 

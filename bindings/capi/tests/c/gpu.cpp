@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -140,16 +141,30 @@ static void clients_of_the_main_processor_have_no_such_frames() {
     }
 }
 
-int main(int count, char **words) try {
-    rushes::gpu gpu;
+static void test(rushes::gpu &gpu, const char *program) {
     const auto uuid = gpu.driver_uuid();
     CHECK(!gpu.name().empty() && gpu.device_uuid().size() == 16 && uuid.size() == 16);
     CHECK(std::any_of(uuid.begin(), uuid.end(), [](std::uint8_t octet) { return octet != 0; }));
     (void)gpu.is_software();
-    frames_are_held_and_imported(gpu, count > 1 ? words[1] : nullptr);
+    frames_are_held_and_imported(gpu, program);
     the_last_frame_is_taken_without_a_hook(gpu);
     clients_of_the_main_processor_have_no_such_frames();
+}
+
+// Returns the device, or none without a driver.
+static std::optional<rushes::gpu> opened() try {
+    return rushes::gpu();
 } catch (const rushes::error &error) {
     std::fprintf(stderr, "gpu: %s\n", error.what());
-    return error.code() == RUSHES_ERROR_UNSUPPORTED ? 77 : 1;
+    if (error.code() != RUSHES_ERROR_UNSUPPORTED) throw;
+    return std::nullopt;
+}
+
+int main(int count, char **words) try {
+    auto gpu = opened();
+    if (!gpu) return 77;
+    test(*gpu, count > 1 ? words[1] : nullptr);
+} catch (const rushes::error &error) {
+    std::fprintf(stderr, "gpu: %s\n", error.what());
+    return 1;
 }

@@ -5,12 +5,11 @@ use std::iter::once;
 /// The part of the packets that may be requested: one in so many.
 pub(super) const PART: u64 = 4;
 
-/// Packets that several members may request at once, however small a frame is: of fewer, one that requests
-/// everything would leave less than a packet.
+/// Least credit of several members in packets, so that one that requests everything leaves at least one.
 const SHARED_MIN: u64 = 16;
 
 /// A client that may request packets: the only one of its session, or one of a group.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct MemberId(u32);
 
 /// What a member has used of the credit.
@@ -27,14 +26,13 @@ struct Share {
 ///
 /// A member may use the credit as long as it has used less than is left. So one that requests everything leaves as much
 /// as it uses, two leave a third, and so on. Each frame restores a quarter of its packets: what all members have used
-/// of it is reduced by as much, in equal parts. What is restored counts once, so that no more than a quarter of all
-/// packets is ever sent again.
+/// of it is reduced by as much, in equal parts. No more than a quarter of all packets is ever sent again.
 #[derive(Debug, Default)]
 pub(super) struct Credit {
     /// What is left, times `PART`.
     left: u64,
     shares: Vec<Share>,
-    /// What was too little to restore to each member.
+    /// What remains because it cannot be divided among the members.
     rest: u64,
     /// The number of the next member.
     next: u32,
@@ -59,7 +57,7 @@ impl Credit {
     pub(super) fn begin(&mut self, packets: u64) {
         let limit = self.limit(packets);
         let used: u64 = self.shares.iter().map(|share| share.used).sum();
-        // What nobody has used, and was not restored since the session began.
+        // The part of the limit that has never been filled, or that members have left behind.
         let mut missing = limit.saturating_sub(self.left.saturating_add(used));
         self.left = (self.left + packets).min(limit);
         let mut restored = packets + self.rest;
@@ -82,12 +80,15 @@ impl Credit {
         }
     }
 
-    /// Uses the credit for a packet; returns whether the member may request it.
-    pub(super) fn spend(&mut self, member: MemberId) -> bool {
+    /// Returns where the share of a member is, until a member joins or leaves.
+    pub(super) fn share_of(&self, member: MemberId) -> Option<usize> {
+        self.shares.iter().position(|share| share.member == member)
+    }
+
+    /// Uses the credit for a packet; returns whether the member with this share may request it.
+    pub(super) fn spend(&mut self, share: usize) -> bool {
         let is_alone = self.shares.len() == 1;
-        let Some(share) = self.shares.iter_mut().find(|share| share.member == member) else {
-            return false;
-        };
+        let Some(share) = self.shares.get_mut(share) else { return false };
         if self.left < PART || !is_alone && share.used >= self.left {
             return false;
         }
@@ -96,11 +97,12 @@ impl Credit {
         true
     }
 
-    /// Returns whether the member may request a packet that another one has just requested. That costs nothing, and is
-    /// limited because each request is looked at.
-    pub(super) fn join_request(&mut self, member: MemberId) -> bool {
-        let share = self.shares.iter_mut().find(|share| share.member == member);
-        let Some(share) = share.filter(|share| share.free > 0) else { return false };
+    /// Returns whether the member with this share may request a packet that another one has just requested. That costs
+    /// nothing, and is limited because each request is looked at.
+    pub(super) fn join_request(&mut self, share: usize) -> bool {
+        let Some(share) = self.shares.get_mut(share).filter(|share| share.free > 0) else {
+            return false;
+        };
         share.free -= 1;
         true
     }
@@ -124,9 +126,19 @@ mod tests {
 
     use super::*;
 
+    impl Credit {
+        fn spend_by(&mut self, member: MemberId) -> bool {
+            self.share_of(member).is_some_and(|share| self.spend(share))
+        }
+
+        fn join_request_by(&mut self, member: MemberId) -> bool {
+            self.share_of(member).is_some_and(|share| self.join_request(share))
+        }
+    }
+
     /// Lets a member request everything; returns how much it got.
     fn flood(credit: &mut Credit, member: MemberId) -> u64 {
-        std::iter::from_fn(|| credit.spend(member).then_some(())).count() as u64
+        std::iter::from_fn(|| credit.spend_by(member).then_some(())).count() as u64
     }
 
     fn members<const N: usize>(credit: &mut Credit) -> [MemberId; N] {
@@ -157,7 +169,7 @@ mod tests {
                     flood(&mut credit, *other);
                 }
             }
-            // Of two frames; the last packets go to whoever requests them last.
+            // Of two frames; the last packets go to the member that requests last.
             let left = credit.left() / PART;
             assert!(left >= 200 / (greedy + 1) / 2, "{greedy}: {left}");
             let burst = flood(&mut credit, honest);
@@ -203,7 +215,7 @@ mod tests {
         let left = credit.left() / PART;
         assert!(left >= 100, "{left}");
         assert!(flood(&mut credit, honest) >= 50);
-        assert!(!credit.spend(MemberId(9_999)) && !credit.join_request(MemberId(9_999)));
+        assert!(!credit.spend_by(MemberId(9_999)) && !credit.join_request_by(MemberId(9_999)));
     }
 
     #[test]
@@ -214,7 +226,7 @@ mod tests {
         for frame in 0..1_000 {
             credit.begin(1);
             flood(&mut credit, greedy);
-            total += u64::from(frame % 20 == 0 && credit.spend(honest));
+            total += u64::from(frame % 20 == 0 && credit.spend_by(honest));
         }
         assert!(total >= 48, "{total} of 50");
     }
@@ -223,10 +235,10 @@ mod tests {
     fn requests_of_what_others_requested_are_limited_for_each_frame() {
         let mut credit = Credit::default();
         let member = credit.join();
-        assert!(!credit.join_request(member));
+        assert!(!credit.join_request_by(member));
         for _ in 0..2 {
             credit.begin(3);
-            assert_eq!((0..9).filter(|_| credit.join_request(member)).count(), 3);
+            assert_eq!((0..9).filter(|_| credit.join_request_by(member)).count(), 3);
         }
     }
 
@@ -249,7 +261,7 @@ mod tests {
                     }
                     _ => {
                         let Some(other) = others.get(at) else { continue };
-                        granted += (0..count).filter(|_| credit.spend(*other)).count() as u64;
+                        granted += (0..count).filter(|_| credit.spend_by(*other)).count() as u64;
                     }
                 }
                 prop_assert!(granted * PART + credit.left() <= sent);
@@ -262,7 +274,7 @@ mod tests {
                     flood(&mut credit, *other);
                 }
             }
-            prop_assert!(lasted == 0 || credit.spend(honest));
+            prop_assert!(lasted == 0 || credit.spend_by(honest));
         }
     }
 }

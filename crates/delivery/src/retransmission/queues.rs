@@ -49,11 +49,6 @@ impl Queues {
         run
     }
 
-    /// Forgets the packets of a member.
-    pub(super) fn leave(&mut self, member: MemberId) {
-        self.queues.remove(&member);
-    }
-
     #[cfg(test)]
     pub(super) fn longest(&self) -> usize {
         self.queues.values().map(VecDeque::len).max().unwrap_or_default()

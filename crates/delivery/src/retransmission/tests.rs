@@ -184,7 +184,7 @@ fn what_one_member_has_just_requested_costs_another_nothing() {
 }
 
 #[test]
-fn members_are_answered_in_turn_and_one_that_left_is_not() {
+fn members_are_answered_in_turn_and_one_that_left_requests_no_more() {
     let (mut retransmissions, first) = retransmissions(8, 100);
     let [second, third] = [(); 2].map(|()| retransmissions.join());
     for number in 8..40 {
@@ -196,7 +196,9 @@ fn members_are_answered_in_turn_and_one_that_left_is_not() {
     }
     retransmissions.leave(second);
     let runs = sent(&mut retransmissions);
-    assert_eq!((runs.len(), &runs[..4]), (40, &[0..1, 0..1, 2..3, 2..3][..]));
+    // What it requested may be what another one requested, too.
+    let begin = [0..1, 0..1, 0..1, 2..3];
+    assert_eq!((runs.len(), &runs[..4]), (60, &begin[..]));
     retransmissions.handle_nack(Instant::now(), (second, &nack(39, &[50..51])), |_, _| true);
     assert!(!retransmissions.is_waiting(), "it has left");
 }

@@ -131,8 +131,18 @@ impl TextureSink for Sink {
     }
 
     fn end(&self) {
+        // The queue is closed even if a frame before could not be passed on.
+        let _close = CloseOnDrop(&self.queue);
         self.frames.end();
-        self.queue.close();
+    }
+}
+
+/// Closes the queue when dropped.
+struct CloseOnDrop<'a>(&'a Queue);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -426,10 +426,10 @@ impl Session {
     pub(super) fn end(self, inner: &Inner) {
         self.binding.close();
         inner.feed.leave(&self.binding.work);
-        inner.forget(&self.binding);
         if let Some(member) = &self.member {
             member.leave(inner, Some(&self.binding.work));
         }
+        inner.forget(&self.binding);
         for thread in self.threads {
             // A panic has been reported already.
             let _ = thread.join();

@@ -65,15 +65,15 @@ impl Loop for Groups {
     }
 }
 
-/// Returns whether blocks of eight levels may become better, and whether those of six may be: the former have other
-/// ends than 0 and 255, the latter such values.
+/// Returns whether blocks of eight levels may become better, and whether those of six may be. The former have other
+/// ends than 0 and 255.
 #[inline(always)]
 fn needs(error: &Lanes<i32>, [greatest, least]: &[Lanes<i32>; 2]) -> [bool; 2] {
     let [mut eight, mut six] = [false; 2];
     for at in 0..LANES {
         let (is_opaque, is_clear) = (greatest[at] == 255, least[at] == 0);
         eight |= error[at] > 0 && !(is_opaque && is_clear);
-        six |= error[at] > 0 && (is_opaque || is_clear);
+        six |= error[at] > 0;
     }
     [eight, six]
 }

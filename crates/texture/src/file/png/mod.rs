@@ -23,8 +23,8 @@ pub enum PngError {
     Decoding(DecodingError),
     /// A chunk that says what values stand for is invalid.
     #[error(
-        "a chunk that describes the colours (cICP, mDCV or cLLI) is invalid; the matrix in a cICP is 0, \
-         and its flag for full range 0 or 1"
+        "a chunk before the pixels is invalid: one that describes the colours (cICP, mDCV or cLLI) or \
+         the background; the matrix in a cICP is 0, and its flag for full range 0 or 1"
     )]
     Colour,
     /// The file cannot be written.
@@ -45,8 +45,12 @@ pub enum PngError {
 impl From<DecodingError> for PngError {
     fn from(error: DecodingError) -> Self {
         match error {
-            // Neither files nor the decoder use it for anything else.
-            DecodingError::IoError(error) if error.kind() == ErrorKind::InvalidData => Self::Colour,
+            // The decoder's own error for a chunk before the pixels that is too short; those of files have a source.
+            DecodingError::IoError(error)
+                if error.kind() == ErrorKind::InvalidData && error.get_ref().is_none() =>
+            {
+                Self::Colour
+            }
             error => Self::Decoding(error),
         }
     }

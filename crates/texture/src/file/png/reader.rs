@@ -100,7 +100,10 @@ fn read_rows(
     let (width, height) = reader.info().size();
     let row_bytes = reader.output_line_size(width).ok_or(DecodingError::LimitsExceeded)?;
     if reader.info().interlaced {
-        let mut whole = vec![0; row_bytes * height as usize];
+        let mut whole = Vec::new();
+        let bytes = row_bytes.saturating_mul(height as usize);
+        whole.try_reserve_exact(bytes).map_err(|_| DecodingError::LimitsExceeded)?;
+        whole.resize(bytes, 0);
         reader.next_frame(&mut whole)?;
         whole.chunks_exact_mut(row_bytes).for_each(row);
         return Ok(());
