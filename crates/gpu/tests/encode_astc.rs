@@ -1,5 +1,5 @@
 //! ASTC from the graphics processor: every mode that its encoder uses, and the quality.
-#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::cast_sign_loss, reason = "a test may")]
 
 mod common;
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -39,7 +39,7 @@ pub(super) fn further(path: &Path) -> Option<PathBuf> {
         }
         path.with_file_name(name)
     };
-    (2..).map(numbered).find(|path| check_new(path, OverwriteArgs::default()).is_ok())
+    (2..=u64::MAX).map(numbered).find(|path| check_new(path, OverwriteArgs::default()).is_ok())
 }
 
 /// A file that is being written.

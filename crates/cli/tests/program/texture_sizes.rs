@@ -23,11 +23,17 @@ fn small(count: u8) -> Vec<Vec<u8>> {
 
 /// Writes the large pictures after the first one, then the small ones, then the large ones again.
 fn write_all(mut pipe: impl Write, large: &[Vec<u8>], small: &[Vec<u8>]) {
-    large[1..].iter().for_each(|picture| write(&mut pipe, picture));
+    for picture in &large[1..] {
+        write(&mut pipe, picture);
+    }
     pipe.write_all(SMALL).unwrap();
-    small.iter().for_each(|picture| write(&mut pipe, picture));
+    for picture in small {
+        write(&mut pipe, picture);
+    }
     pipe.write_all(b"YUV4MPEG2 W128 H96 F200:1 C420jpeg\n").unwrap();
-    large.iter().for_each(|picture| write(&mut pipe, picture));
+    for picture in large {
+        write(&mut pipe, picture);
+    }
 }
 
 #[test]
@@ -101,9 +107,13 @@ fn a_file_has_the_frames_before_another_size() {
     let written = large.clone();
     let writing = thread::spawn(move || {
         writer.write_all(b"YUV4MPEG2 W128 H96 F200:1 C420jpeg\n").unwrap();
-        written.iter().for_each(|picture| write(&mut writer, picture));
+        for picture in &written {
+            write(&mut writer, picture);
+        }
         writer.write_all(SMALL).unwrap();
-        small(1).iter().for_each(|picture| write(&mut writer, picture));
+        for picture in &small(1) {
+            write(&mut writer, picture);
+        }
     });
     let encode = ["texture", "encode", "-", copy.to_str().unwrap()];
     let encoded = rushes(&encode).stdin(reader).output().unwrap();

@@ -117,12 +117,11 @@ impl Binding {
             _ => choice.abilities.contains(Abilities::RECOVERY),
         };
         let is_packed = choice.abilities.contains(Abilities::PACKING);
-        let is_group = choice.transport == Transport::Multicast;
         let work = Work::new(count, waker.clone(), is_reliable);
         let state = State { connections: vec![None; count], ..State::default() };
         Ok(Arc::new(Self {
             token,
-            work: Arc::new(work.recovered(is_recovered).packed(is_packed).of_group(is_group)),
+            work: Arc::new(work.recovered(is_recovered).packed(is_packed)),
             waker,
             peer: control.peer_address().ip().to_canonical(),
             pace,

@@ -73,8 +73,6 @@ pub(super) struct Work {
     is_recovered: bool,
     /// Whether stripes may be packed.
     is_packed: bool,
-    /// Whether it is that of a group, whose encoding does not change.
-    is_group: bool,
     /// The work of the group, which sends the frames of a client that has joined it.
     followed: Option<Arc<Work>>,
 }
@@ -184,19 +182,8 @@ impl Work {
         let state = State { busy: vec![Busy::default(); units], ..State::default() };
         let (begun, room) = (Condvar::new(), Condvar::new());
         let (state, is_recovered, is_packed) = (Mutex::new(state), false, false);
-        let (is_group, followed) = (false, None);
-        Self {
-            state,
-            begun,
-            room,
-            waker,
-            units,
-            is_reliable,
-            is_recovered,
-            is_packed,
-            is_group,
-            followed,
-        }
+        let followed = None;
+        Self { state, begun, room, waker, units, is_reliable, is_recovered, is_packed, followed }
     }
 
     /// Returns the work of a client whose frames are sent by `followed`, to a group.
@@ -250,11 +237,6 @@ impl Work {
             state.own = is_recovered.then(|| state.retransmissions.join());
         }
         Self { is_recovered, ..self }
-    }
-
-    /// Returns the work as that of a group, if `is_group`.
-    pub(super) fn of_group(self, is_group: bool) -> Self {
-        Self { is_group, ..self }
     }
 
     /// Returns the work with packed stripes, if `is_packed`.
@@ -342,9 +324,9 @@ impl Work {
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
             return;
         }
-        if self.is_group && state.encoding.as_ref().is_some_and(|it| it.version() != state.version)
-        {
-            // Its clients are told to connect again; other sessions do not wait for that.
+        let is_behind = |it: &Arc<Encoding>| it.version() != state.version;
+        if !state.followers.is_empty() && state.encoding.as_ref().is_some_and(is_behind) {
+            // The encoding of a group does not change: its clients are told to connect again.
             return;
         }
         state.dropped += u64::from(state.waiting.is_some());

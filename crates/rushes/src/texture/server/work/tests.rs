@@ -328,7 +328,8 @@ fn pictures_of_a_new_layout_wait_for_their_encoding_and_those_of_an_old_one_are_
 
 #[test]
 fn a_group_does_not_wait_for_an_encoding_that_it_never_gets() {
-    let work = work(1).of_group(true);
+    let (work, client) = (work(1), work(1));
+    work.add_follower(Arc::new(client));
     work.note_layout(1);
     work.push(picture(), Instant::now(), None);
     assert!(work.wait_for_room(Duration::ZERO) && !work.has_stripe(0));
