@@ -83,7 +83,7 @@ fn a_panic_of_the_application_ends_the_stream() {
                 assert!(frame.number != panics_at, "this is meant to happen");
             });
             let end = receive(Arc::new(sink));
-            assert!(!end.text.contains("source has ended"), "{panics_at}: {end}");
+            assert!(end.text.contains("the sink panicked"), "{panics_at}: {end}");
         }
     }
 }

@@ -7,6 +7,9 @@ use std::time::Instant;
 use rushes_delivery::control::{Channel, ChannelError, Client, Server};
 use rushes_net::{Interest, Read, TcpSocket};
 
+/// Maximum reads after a connection has broken.
+const LAST_READS_MAX: usize = 64;
+
 /// The state machine of one side of a control connection.
 pub(super) trait Machine {
     fn poll_data(&self) -> &[u8];
@@ -69,6 +72,11 @@ impl Wire {
 
     /// Reads from the socket once, and hands the octets to `machine`.
     pub(super) fn read(&mut self, machine: &mut impl Machine) {
+        self.read_some(machine);
+    }
+
+    /// Reads as [`read`](Self::read); returns whether there were octets.
+    fn read_some(&mut self, machine: &mut impl Machine) -> bool {
         let mut buffer = [0; 4096];
         match self.socket.read(&mut buffer) {
             Ok(Read::Octets(count)) => {
@@ -78,10 +86,12 @@ impl Wire {
                 if let Err(error) = outcome {
                     machine.handle_failure(&error);
                 }
+                return true;
             }
             Ok(Read::Nothing) => {}
             Ok(Read::End) | Err(_) => machine.handle_close(),
         }
+        false
     }
 
     /// Sends as much as the socket accepts; returns false if the connection is broken.
@@ -95,6 +105,8 @@ impl Wire {
                 Ok(0) => return true,
                 Ok(count) => self.channel.data_sent(count),
                 Err(_) => {
+                    // The peer may have sent the reason before it closed the connection.
+                    let _ = (0..LAST_READS_MAX).all(|_| self.read_some(machine));
                     machine.handle_close();
                     return false;
                 }
@@ -110,5 +122,70 @@ impl Wire {
             }
         }
         self.socket.shut_down();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rushes_net::{TcpListener, TcpOptions};
+
+    use super::*;
+
+    /// Has something to send, and keeps what it gets.
+    #[derive(Default)]
+    struct Talker {
+        said: Vec<u8>,
+        heard: Vec<u8>,
+        is_closed: bool,
+    }
+
+    impl Machine for Talker {
+        fn poll_data(&self) -> &[u8] {
+            &self.said
+        }
+
+        fn data_sent(&mut self, len: usize) {
+            self.said.drain(..len);
+        }
+
+        fn handle_data(&mut self, _: Instant, octets: &[u8]) {
+            assert!(!self.is_closed, "octets after the end");
+            self.heard.extend(octets);
+        }
+
+        fn handle_close(&mut self) {
+            self.is_closed = true;
+        }
+
+        fn handle_failure(&mut self, error: &ChannelError) {
+            panic!("{error}");
+        }
+    }
+
+    /// A peer that closes a connection with octets that it has not read resets it.
+    #[test]
+    fn what_a_peer_said_before_it_reset_the_connection_is_heard() {
+        let until = Instant::now() + Duration::from_secs(20);
+        let options = TcpOptions::default();
+        let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let socket = TcpSocket::connect(listener.local_address(), &options, until).unwrap();
+        let peer = listener.accept(Some(until), None).unwrap().unwrap();
+        let mut wire = Wire::new(Arc::new(socket), Channel::clear());
+        let mut talker = Talker { said: b"unread".to_vec(), ..Talker::default() };
+        assert!(wire.flush(&mut talker));
+        peer.wait(Interest::Readable, Some(until), None).unwrap();
+        peer.write_all(&mut [IoSlice::new(&[7; 10_000])], Some(until), None).unwrap();
+        drop(peer);
+        loop {
+            assert!(Instant::now() < until, "the connection is not reset");
+            talker.said = b"more".to_vec();
+            if !wire.flush(&mut talker) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(talker.heard == [7; 10_000] && talker.is_closed, "{}", talker.heard.len());
     }
 }

@@ -287,7 +287,7 @@ fn spawn(
     let (inner, span) = (inner.clone(), tracing::Span::current());
     let run = move || {
         let _entered = span.enter();
-        let guard = OnPanic(|| inner.shared.fail("the sink panicked".into()));
+        let guard = OnPanic(|| inner.note_panic());
         run();
         drop(guard);
     };

@@ -423,11 +423,12 @@ impl Inner {
         self.note_over();
     }
 
-    /// Records that the sink panicked, whatever ended the stream.
+    /// Records that the sink panicked, also if the server has ended the stream meanwhile.
     fn note_panic(&self) {
-        let text = "the sink panicked".into();
-        let stopped = Stopped { by: StoppedBy::Own, reason: Reason::Unsupported, text };
-        lock(&self.state).end = Some(stopped);
+        let (by, reason, text) =
+            (StoppedBy::Own, Reason::Unsupported, "the sink panicked".to_owned());
+        lock(&self.state).end = Some(Stopped { by, reason, text: text.clone() });
+        self.shared.fail(text);
     }
 
     /// Marks the stream as over.
