@@ -1460,7 +1460,7 @@ typedef struct rushes_gpu_memory {
     // memory must name.
     uint64_t buffer_size;
     // The descriptor, which belongs to the application: an import takes it over, otherwise close() it. Programs
-    // that this one starts do not inherit it.
+    // that this one starts do not inherit it, unless another thread starts one during this call.
     int32_t fd;
     // The index of the memory's kind in Vulkan, which an import of an opaque descriptor by Vulkan must name.
     uint32_t memory_type;

@@ -1,10 +1,24 @@
-//! `--force`: existing output files are overwritten only on request.
+//! `--force`: existing output files are overwritten only on request; the names of further ones.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rushes::Codec;
 use rushes::file::{FileError, MediaWriter, Sampling};
+
+/// Returns the path of a file by its number: `copy.mp4`, `copy-2.mp4`, `copy-3.mp4`.
+pub(crate) fn numbered(path: &Path, number: u64) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
 
 /// Whether existing files are overwritten.
 #[derive(Args, Clone, Copy, Debug, Default)]

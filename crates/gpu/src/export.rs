@@ -30,8 +30,8 @@ pub struct DeviceUuids {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ExportedMemory {
-    /// The descriptor, which programs that this one starts do not inherit. An import by Vulkan, OpenGL or CUDA takes
-    /// it over; another program receives a copy of it.
+    /// The descriptor. Programs that this one starts do not inherit it, unless another thread starts one during the
+    /// export. An import by Vulkan, OpenGL or CUDA takes it over; another program receives a copy of it.
     pub fd: OwnedFd,
     /// What the descriptor is.
     pub handle: MemoryHandle,

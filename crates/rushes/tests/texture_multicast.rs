@@ -182,7 +182,7 @@ fn clients_of_a_group_share_its_format_and_the_next_group_has_another() {
     other.stop();
 }
 
-/// The units of a group have sockets and threads while it has clients, whoever of them came first.
+/// The units of a group have sockets and threads until its last client leaves, also if the first one has left before.
 #[test]
 fn the_units_of_a_group_count_until_its_last_client_has_left() {
     // With as many clients as the server takes, each would have 40 of 128 units: 48 remain for one beside a group.

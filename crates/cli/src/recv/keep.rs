@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::overwrite::OverwriteArgs;
+use crate::overwrite::{OverwriteArgs, numbered};
 
 /// The files of a reception: one, or with `--keep` one for each sender.
 #[derive(Debug)]
@@ -54,20 +54,6 @@ impl Files {
             self.taken += 1;
         }
     }
-}
-
-/// Returns the path of a file by its number: `copy.mp4`, `copy-2.mp4`, `copy-3.mp4`.
-fn numbered(path: &Path, number: u64) -> PathBuf {
-    if number == 1 {
-        return path.to_owned();
-    }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
 }
 
 #[cfg(test)]

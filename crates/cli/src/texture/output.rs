@@ -9,7 +9,7 @@ use rushes::texture::{Format, Layout, Quality, Rate, file};
 
 use super::convert::Converter;
 use super::kind::Kind;
-use crate::overwrite::OverwriteArgs;
+use crate::overwrite::{OverwriteArgs, numbered};
 
 /// Checks that writing frames to `path` overwrites no file unless permitted. For numbered images,
 /// only the first is checked.
@@ -24,22 +24,14 @@ pub(super) fn check_new(path: &Path, overwrite: OverwriteArgs) -> anyhow::Result
     Ok(())
 }
 
-/// Returns the name of a further file, for frames of another size: the first of `film-2.y4m`, `film-3.y4m` and so on
-/// that does not exist, after `film.y4m`. `None` if it is a pipe, in which they follow a header of their own.
+/// Returns the file for frames of another size than those in `film.y4m`: the first of `film-2.y4m`, `film-3.y4m` and so
+/// on that does not exist. `None` for the standard output, which takes frames of all sizes.
 pub(super) fn further(path: &Path) -> Option<PathBuf> {
     if path == Path::new("-") {
         return None;
     }
-    let numbered = |number: u64| {
-        let mut name = path.file_stem().unwrap_or_default().to_owned();
-        name.push(format!("-{number}"));
-        if let Some(extension) = path.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        path.with_file_name(name)
-    };
-    (2..=u64::MAX).map(numbered).find(|path| check_new(path, OverwriteArgs::default()).is_ok())
+    let is_free = |path: &PathBuf| check_new(path, OverwriteArgs::default()).is_ok();
+    (2..=u64::MAX).map(|number| numbered(path, number)).find(is_free)
 }
 
 /// A file that is being written.

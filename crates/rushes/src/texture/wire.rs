@@ -106,7 +106,11 @@ impl Wire {
                 Ok(count) => self.channel.data_sent(count),
                 Err(_) => {
                     // The peer may have sent the reason before it closed the connection.
-                    let _ = (0..LAST_READS_MAX).all(|_| self.read_some(machine));
+                    for _ in 0..LAST_READS_MAX {
+                        if !self.read_some(machine) {
+                            break;
+                        }
+                    }
                     machine.handle_close();
                     return false;
                 }

@@ -96,7 +96,7 @@ pub struct GpuMemory {
     /// memory must name.
     pub buffer_size: u64,
     /// The descriptor, which belongs to the application: an import takes it over, otherwise close() it. Programs
-    /// that this one starts do not inherit it.
+    /// that this one starts do not inherit it, unless another thread starts one during this call.
     pub fd: i32,
     /// The index of the memory's kind in Vulkan, which an import of an opaque descriptor by Vulkan must name.
     pub memory_type: u32,

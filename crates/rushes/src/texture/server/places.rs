@@ -95,7 +95,7 @@ impl<S> Places<S> {
         self.of_groups = self.of_groups.saturating_add(units);
     }
 
-    /// Counts the units of a group no more: it has ended.
+    /// Releases the units of a group that has ended.
     pub(super) fn leave_group(&mut self, units: usize) {
         self.of_groups = self.of_groups.saturating_sub(units);
     }

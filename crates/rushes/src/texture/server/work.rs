@@ -132,7 +132,7 @@ struct State {
     notices: VecDeque<Sent>,
     /// The latest frames, of which packets may be sent again.
     retransmissions: Retransmissions<Job>,
-    /// Whose requests are those of this session's own client.
+    /// The session's own client, as one that requests packets.
     own: Option<MemberId>,
     /// The counts of `retransmissions` that were taken.
     retransmissions_taken: RetransmissionStatistics,
@@ -324,9 +324,10 @@ impl Work {
         if state.stopped || state.has_ended || !state.is_due(captured_at) {
             return;
         }
+        // A group with clients keeps its encoding. It sends no pictures of another layout: its clients have to connect
+        // again.
         let is_behind = |it: &Arc<Encoding>| it.version() != state.version;
         if !state.followers.is_empty() && state.encoding.as_ref().is_some_and(is_behind) {
-            // The encoding of a group does not change: its clients are told to connect again.
             return;
         }
         state.dropped += u64::from(state.waiting.is_some());
