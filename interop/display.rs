@@ -29,9 +29,11 @@ impl Display {
         Self { server, name: format!(":{}", number.trim()) }
     }
 
-    /// Runs a program on the screen.
+    /// Runs a program on the screen, and ends it after a time at which it has no result any more.
     pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new(program).args(arguments).env("DISPLAY", &self.name).output().unwrap()
+        let mut command = Command::new("timeout");
+        command.args(["--signal", "KILL", "20", program]).args(arguments);
+        command.env("DISPLAY", &self.name).output().unwrap()
     }
 
     /// Returns the pixels of a window, or of the "root", as RGB24; empty while there are none. It needs `import`.

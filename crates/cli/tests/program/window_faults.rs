@@ -207,6 +207,7 @@ fn a_screen_that_disappears_ends_the_window() {
     let output = viewer.finish();
     let log = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{log}");
-    // The message is from the X library, which ends the program.
-    assert!(log.contains(&display.name), "{log}");
+    // The X library ends the program with a message of its own, unless winit notices first that the screen is gone.
+    let is_named = log.contains(&display.name) || log.contains("the window failed");
+    assert!(is_named, "{log}");
 }
