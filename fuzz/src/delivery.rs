@@ -67,7 +67,10 @@ impl Ends {
         let first = body.first().copied().unwrap_or(0);
         let epoch = self.server.current().map_or(0, |offer| offer.epoch.wrapping_add(1));
         let _ = match kind {
-            0 => self.server.offer(self.now, offer(0, body)),
+            0 => {
+                let first = self.server.offer(self.now, offer(0, body));
+                first.or_else(|_| self.server.offer(self.now, offer(1, body)))
+            }
             1 => self.server.change(self.now, offer(epoch, body)),
             2 => {
                 for unit in 0..first {
@@ -94,7 +97,10 @@ impl Ends {
         let _ = match kind {
             0 | 1 => self.client.accept(self.now, &[], &[]),
             2 => self.client.accept(self.now, &vec![9; count], &ssrcs),
-            3 => self.client.change(Change { format: first, rate: None }),
+            3 => {
+                let size_max = body.get(1).map(|&side| (u32::from(side), u32::from(side)));
+                self.client.change(Change { format: first, rate: None, size_max })
+            }
             4 => self.client.report(Report::default()),
             6 => {
                 let packets = (0..u32::from(first)).map(|at| at * 3..at * 3 + 2).collect();

@@ -1233,6 +1233,8 @@ public:
     RUSHES_OPTION(fec, (rushes::fec mode, std::uint8_t percent = 0),
                   (get(), static_cast<std::int32_t>(mode), percent))
     RUSHES_OPTION(packing, (bool on = true), (get(), on))
+    RUSHES_OPTION(size_max, (std::uint32_t width, std::uint32_t height), (get(), width, height))
+    RUSHES_OPTION(scaling, (bool on = true), (get(), on))
     // The code points of texture_frame's colour.
     RUSHES_OPTION(colour, (const std::array<std::uint8_t, 4> &points), (get(), points.data()))
     RUSHES_OPTION(clients_per_host_max, (std::size_t clients), (get(), clients))

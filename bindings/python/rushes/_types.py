@@ -181,6 +181,7 @@ class TextureServerOptions(TypedDict, total=False):
     recovery: bool
     fec: Literal["off", "auto"] | int
     packing: bool
+    scaling: bool
     multicast: str | None
     colour: tuple[int, int, int, int] | None
     clients_max: int
@@ -199,6 +200,7 @@ class TextureClientOptions(TypedDict, total=False):
     units: int
     payload: int
     rate: Rate
+    size_max: tuple[int, int]
     frame_bytes_max: int
     slots: int
     recovery: bool

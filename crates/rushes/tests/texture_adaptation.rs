@@ -137,7 +137,7 @@ impl Loser {
     fn change(&mut self, format: Option<Format>, rate: Option<u32>) {
         let format = format.map_or(0, Format::number);
         let rate = rate.map(|numerator| FrameRate { numerator, denominator: 1 });
-        assert!(self.control.send(&Message::Change(Change { format, rate })));
+        assert!(self.control.send(&Message::Change(Change { format, rate, size_max: None })));
     }
 
     fn accept(&mut self, offer: &Offer) {

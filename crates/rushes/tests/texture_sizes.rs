@@ -5,103 +5,21 @@
 mod texture_world;
 
 use std::io::Cursor;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rushes::texture::source::{Frame, Live, Source, SourceError};
+use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{
     ClientOptions, Format, Layout, LiveOptions, LiveSource, MemorySink, MulticastGroup, Rate,
     Reason, ServerOptions, TextureClient, TextureFrame, TextureServer, Timing, Transport,
 };
 
 use rushes_netsim::{Loss, Path, Straying};
+use texture_world::changing::{Changing, EACH, SIZES, layout, picture};
 use texture_world::relay::{Between, Weather};
 
 const HANGS: Duration = Duration::from_secs(20);
-
-/// The pictures of one size, in the order in which they are sent.
-const SIZES: [(u32, u32); 4] = [(64, 48), (320, 180), (32, 128), (64, 48)];
-const EACH: u64 = 12;
-
-fn layout(number: u64, format: Format) -> Layout {
-    let (width, height) = SIZES[(number / EACH) as usize % SIZES.len()];
-    Layout::new(format, width, height).unwrap()
-}
-
-/// The octets of picture `number`, of which the first are the number.
-fn picture(number: u64, format: Format) -> Vec<u8> {
-    let octets = layout(number, format).bytes() as u64;
-    let noise = (8..octets).map(|at| (at.wrapping_mul(at + number) >> 3) as u8);
-    number.to_le_bytes().into_iter().chain(noise).collect()
-}
-
-/// Pictures at a rate; a live source does not wait for anybody.
-struct Changing {
-    format: Format,
-    layout: Layout,
-    rate: u32,
-    next: u64,
-    length: u64,
-    live: Option<Arc<Closed>>,
-}
-
-#[derive(Default)]
-struct Closed(Mutex<bool>);
-
-impl Live for Closed {
-    fn close(&self) {
-        *self.0.lock().unwrap() = true;
-    }
-
-    fn captured_at(&self) -> Option<Instant> {
-        None
-    }
-}
-
-impl Changing {
-    fn new(format: Format) -> Self {
-        let length = EACH * SIZES.len() as u64;
-        Self { format, layout: layout(0, format), rate: 100, next: 0, length, live: None }
-    }
-}
-
-impl Source for Changing {
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn rate(&self) -> Rate {
-        Rate::new(self.rate, 1).unwrap()
-    }
-
-    fn length(&self) -> Option<u64> {
-        None
-    }
-
-    fn next_frame(&mut self) -> Result<Option<Frame>, SourceError> {
-        let is_closed = self.live.as_ref().is_some_and(|live| *live.0.lock().unwrap());
-        if self.next == self.length || is_closed {
-            return Ok(None);
-        }
-        if self.live.is_some() {
-            std::thread::sleep(self.rate().interval());
-        }
-        self.layout = layout(self.next, self.format);
-        self.next += 1;
-        Ok(Some(Frame::new(picture(self.next - 1, self.format))))
-    }
-
-    fn live(&self) -> Option<Arc<dyn Live>> {
-        self.live.clone().map(|live| live as Arc<dyn Live>)
-    }
-
-    fn rewind(&mut self) -> Result<(), SourceError> {
-        self.next = 0;
-        self.layout = layout(0, self.format);
-        Ok(())
-    }
-}
 
 /// A received frame.
 struct Seen {

@@ -268,7 +268,11 @@ fn wrong_streams(server: SocketAddr) {
             // Frames continue during a thousand requests.
             for id in 0..1_000 {
                 let rate = FrameRate { numerator: 1 + id, denominator: u32::MAX };
-                control.send(&Message::Change(Change { format: id as u8, rate: Some(rate) }));
+                control.send(&Message::Change(Change {
+                    format: id as u8,
+                    rate: Some(rate),
+                    size_max: None,
+                }));
                 control.send(&Message::Ping(Ping { id, t1: u64::MAX }));
                 control.send(&Message::Report(Report { frames: u64::MAX, ..Report::default() }));
             }

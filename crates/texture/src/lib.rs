@@ -30,6 +30,7 @@
 //! | `encoder.rs`, `decoder.rs`, `error.rs` | pictures to frames and back, and errors |
 //! | `convert/` | raw pixels of any format to RGBA8 and back, a span at a time |
 //! | `resample.rs` | conversion between YUV 4:2:0 and 4:2:2 |
+//! | `scale/` | smaller pictures |
 //! | `encode/`, `decode/` | RGBA8 to rows of blocks and back |
 //! | `instruction_set.rs` | AVX-512, AVX2, NEON or portable code |
 //! | `dispatch/` | use of vector instructions, for each architecture: the only unsafe code |
@@ -59,6 +60,7 @@ mod resample;
 mod rgb565;
 #[doc(hidden)]
 pub mod rows;
+mod scale;
 pub mod source;
 mod tiling;
 
@@ -74,5 +76,6 @@ pub use layout::{Layout, LayoutError, PlaneLayout, SIDE_MAX};
 pub use nearest::{did_you_mean, nearest};
 pub use quality::{Quality, UnknownQuality};
 pub use rate::{RATE_MAX, Rate, RateError};
+pub use scale::{Scaler, fitted};
 pub use source::{Frame, Source};
 pub use tiling::{Tile, Tiling, TilingError, UNITS_MAX};

@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rushes::texture::{
-    Adaptation, ClientOptions, Colour, Fec, MulticastGroup, ServerOptions, Timing, UnknownQuality,
+    Adaptation, ClientOptions, Colour, Fec, MulticastGroup, SIDE_MAX, ServerOptions, Timing,
+    UnknownQuality,
 };
 use rushes::{Burst, Pacing};
 
@@ -308,6 +309,38 @@ pub extern "C" fn rushes_texture_options_packing(
 ) -> Status {
     change(options, |settings| {
         (settings.server.packing, settings.client.packing) = (on, on);
+        Ok(())
+    })
+}
+
+/// The largest width and height of a client's frames in pixels, by default those of the server's source. The server
+/// scales larger pictures down, with the same ratio of the sides, unless they are blocks or RGB 5:6:5 already or it is
+/// of an older release: see rushes_texture_frame's size. RUSHES_ERROR_ARGUMENT for a side of 0 or over 32768.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_size_max(
+    options: *const TextureOptions,
+    width: u32,
+    height: u32,
+) -> Status {
+    change(options, |settings| {
+        let sides = 1..=SIDE_MAX;
+        if !sides.contains(&width) || !sides.contains(&height) {
+            return Err(argument(format!("frames cannot have {width}x{height} pixels")));
+        }
+        settings.client.size_max = Some((width, height));
+        Ok(())
+    })
+}
+
+/// Whether a server scales pictures down for clients that request a largest size, on by default. Each size takes
+/// time for each picture.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_options_scaling(
+    options: *const TextureOptions,
+    on: bool,
+) -> Status {
+    change(options, |settings| {
+        settings.server.scaling = on;
         Ok(())
     })
 }

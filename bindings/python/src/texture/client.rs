@@ -238,17 +238,28 @@ impl TextureClient {
         Ok(self.ask(py, Client::sas)?.map(Sas))
     }
 
-    /// Requests another format or rate from the server, which may ignore the request.
-    #[pyo3(signature = (*, format = None, rate = None))]
+    /// Requests another format, rate or largest size of frames from the server, which may ignore the request.
+    ///
+    /// ``size_max`` is a width and a height, or (0, 0) for the size of the source's own pictures.
+    #[pyo3(signature = (*, format = None, rate = None, size_max = None))]
     fn change(
         &self,
         py: Python<'_>,
         format: Option<&str>,
         rate: Option<Bound<'_, PyAny>>,
+        size_max: Option<(u32, u32)>,
     ) -> PyResult<()> {
         let format = format.map(self::format).transpose()?;
         let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
-        self.ask(py, |client| client.change(format, rate.map(requested_rate)))
+        let rate = rate.map(requested_rate);
+        self.ask(py, |client| {
+            if size_max.is_some() {
+                client.set_size_max(size_max);
+            }
+            if format.is_some() || rate.is_some() {
+                client.change(format, rate);
+            }
+        })
     }
 
     /// Returns the class for annotations: `TextureClient[GpuFrame]` gives frames in graphics memory.

@@ -13,8 +13,8 @@ use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
 use super::values::{
-    parse_adaptation, parse_fec, parse_packet, parse_packing, parse_pixels, parse_recovery,
-    parse_transport,
+    SizeMax, parse_adaptation, parse_fec, parse_on, parse_packet, parse_pixels, parse_recovery,
+    parse_size_max, parse_transport,
 };
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
@@ -154,7 +154,7 @@ pub(crate) struct DeliveryArgs {
     pub(crate) recovery: bool,
     /// Whether stripes that have not changed are left out, and others are sent as LZ4 blocks: on or off. By
     /// default serve sends none (off), and view takes them (on); not together with --fec
-    #[arg(long, value_parser = parse_packing, action = ArgAction::Set, value_name = "on|off",
+    #[arg(long, value_parser = parse_on, action = ArgAction::Set, value_name = "on|off",
         help_heading = "Delivery")]
     pub(crate) packing: Option<bool>,
     #[command(flatten)]
@@ -270,6 +270,11 @@ pub(crate) struct ServeArgs {
     /// need, at most 50, and none if requests alone suffice. By default off
     #[arg(long, value_parser = parse_fec, help_heading = "Delivery", value_name = "PERCENT|auto|off")]
     pub(crate) fec: Option<Fec>,
+    /// Whether pictures are scaled down for clients that ask for it (view --max-size): on, the default, or off.
+    /// Each size takes time for each picture
+    #[arg(long, value_parser = parse_on, default_value = "on", action = ArgAction::Set, value_name = "on|off",
+        hide_default_value = true, help_heading = "Delivery")]
+    pub(crate) scaling: bool,
     #[command(flatten)]
     pub(crate) multicast: MulticastArgs,
     #[command(flatten)]
@@ -343,6 +348,7 @@ Examples:
   rushes texture view 192.0.2.7:7000 --output shot_%05d.png --frames 1
   rushes texture view 192.0.2.7:7000 --output - --quiet | ffplay -
   rushes texture view [2001:db8::7]:7000 --output film.ktx2 --format bc1 --units 4
+  rushes texture view 192.0.2.7:7000 --output small.y4m --max-size 640x360
   rushes texture view 192.0.2.7:7000 --output film.y4m --zrtp
   rushes texture view 127.0.0.1:7000 --null --packet-size 8K --duration 10s --json")]
 pub(crate) struct ViewArgs {
@@ -366,6 +372,11 @@ pub(crate) struct ViewArgs {
     /// Requested frames per second, up to the server's rate
     #[arg(long, value_name = "RATE")]
     pub(crate) fps: Option<Rate>,
+    /// Largest size of frames, to which the server scales larger pictures down, with the same ratio of the
+    /// sides: 1280x720, or window for that of the window at any time. A server whose pictures are blocks already
+    /// sends them as they are
+    #[arg(long, value_parser = parse_size_max, value_name = "WIDTHxHEIGHT|window")]
+    pub(crate) max_size: Option<SizeMax>,
     /// End after this many frames
     #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER")]
     pub(crate) frames: Option<u64>,

@@ -123,6 +123,7 @@ fn options(args: &ServeArgs) -> anyhow::Result<ServerOptions> {
     options.adaptation = args.adapt.unwrap_or(options.adaptation);
     options.recovery = delivery.recovery;
     options.packing = delivery.packing.unwrap_or(options.packing);
+    options.scaling = args.scaling;
     options.fec = args.fec.unwrap_or(options.fec);
     options.multicast = multicast(args)?;
     options.clients_max = if args.once { 1 } else { usize::from(args.clients) };

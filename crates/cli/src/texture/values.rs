@@ -1,6 +1,6 @@
 //! Values of texture options: sizes in pixels, packets, transports.
 
-use rushes::texture::{Adaptation, Fec, Transport};
+use rushes::texture::{Adaptation, Fec, SIDE_MAX, Transport};
 
 /// Octets in the header of each packet of a tile.
 pub(crate) const HEADER: usize = 4;
@@ -33,8 +33,36 @@ pub(crate) fn parse_adaptation(text: &str) -> Result<Adaptation, String> {
     }
 }
 
-pub(crate) fn parse_packing(text: &str) -> Result<bool, String> {
-    parse_recovery(text).map_err(|_| "packing is on or off".to_owned())
+/// The largest size of frames.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SizeMax {
+    Pixels(u32, u32),
+    /// That of the window.
+    Window,
+}
+
+impl SizeMax {
+    /// Returns whether frames of this width and height are larger than it allows.
+    pub(crate) fn is_exceeded(self, size: (u32, u32)) -> bool {
+        matches!(self, Self::Pixels(width, height) if size.0 > width || size.1 > height)
+    }
+}
+
+pub(crate) fn parse_size_max(text: &str) -> Result<SizeMax, String> {
+    if text == "window" {
+        return Ok(SizeMax::Window);
+    }
+    let wrong = || format!("{text:?} is neither a size such as 1280x720 nor window");
+    let (width, height) = parse_pixels(text).map_err(|_| wrong())?;
+    if width.max(height) > SIDE_MAX {
+        return Err(format!("a side has up to {SIDE_MAX} pixels"));
+    }
+    Ok(SizeMax::Pixels(width, height))
+}
+
+/// Parses the value of a switch.
+pub(crate) fn parse_on(text: &str) -> Result<bool, String> {
+    parse_recovery(text).map_err(|_| "it is on or off".to_owned())
 }
 
 pub(crate) fn parse_recovery(text: &str) -> Result<bool, String> {
@@ -83,8 +111,11 @@ mod tests {
         assert!(parse_adaptation("rate").is_err());
         assert_eq!((parse_recovery("on"), parse_recovery("off")), (Ok(true), Ok(false)));
         assert!(parse_recovery("rtx").is_err());
-        assert_eq!(parse_packing("on"), Ok(true));
-        assert_eq!(parse_packing("lz4"), Err("packing is on or off".to_owned()));
+        assert_eq!(parse_on("on"), Ok(true));
+        assert_eq!(parse_on("lz4"), Err("it is on or off".to_owned()));
+        assert_eq!(parse_size_max("1280x720"), Ok(SizeMax::Pixels(1280, 720)));
+        assert_eq!(parse_size_max("window"), Ok(SizeMax::Window));
+        assert!(["0x5", "5", "32769x1", "Window"].iter().all(|text| parse_size_max(text).is_err()));
         let fec = ["20", "7%", "auto", "off"].map(|text| parse_fec(text).unwrap());
         assert_eq!(fec, [Fec::Percent(20), Fec::Percent(7), Fec::ByLoss(50), Fec::Off]);
         assert!(["0", "101", "-1", "on", ""].iter().all(|text| parse_fec(text).is_err()));

@@ -16,7 +16,7 @@ use super::args::ViewArgs;
 use super::kind::Kind;
 use super::live::Live;
 use super::sink::{FileThread, Frames, ViewSink};
-use super::values::HEADER;
+use super::values::{HEADER, SizeMax};
 use super::viewed::{Beginning, Tally, Viewed};
 #[cfg(feature = "window")]
 use super::window;
@@ -43,6 +43,8 @@ pub(super) enum Wish {
     Slower,
     /// Twice the frame rate, up to that of the beginning.
     Faster,
+    /// Frames of up to this width and height.
+    SizeMax(u32, u32),
 }
 
 /// Wishes that were not passed on yet.
@@ -50,6 +52,9 @@ pub(super) type Wishes = Arc<Mutex<Vec<Wish>>>;
 
 /// The formats that are asked for in turn.
 const FORMATS: [Format; 4] = [Format::Bc1, Format::YCoCgBc3, Format::Yuv420, Format::Rgb24];
+
+/// Time for which the size of a window must stay as it is before frames of that size are asked for.
+const RESIZING: Duration = Duration::from_millis(300);
 
 /// The least frame rate, as a part of that of the beginning.
 const SLOWEST: u64 = 8;
@@ -73,6 +78,10 @@ pub(crate) fn run(args: &ViewArgs) -> anyhow::Result<Outcome> {
     }
     if args.report.json && args.output.as_deref() == Some(Path::new("-")) {
         let reason = "--json and --output - both write to the standard output; name a file";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    if args.max_size == Some(SizeMax::Window) && !args.window.window {
+        let reason = "--max-size window needs --window; give a size, such as 1280x720";
         return Err(Usage(reason.to_owned()).into());
     }
     if let Some(path) = &args.output {
@@ -131,6 +140,11 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
     live.print(&format!("receiving {beginning}"));
+    if let (Some(max), Some(size)) = (args.max_size, size_of(&client))
+        && max.is_exceeded(size)
+    {
+        live.print("the server does not scale its pictures: --max-size has no effect");
+    }
     let transfer = client.shape().map(|shape| shape.layout().colour().transfer);
     // These name the curve for other programs.
     let is_named = matches!(kind, Some(Kind::Png | Kind::Ktx2));
@@ -142,8 +156,9 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let format = client.shape().map_or("", |shape| shape.layout().format().name());
     let viewed = Arc::new(metrics::Viewed::new(format, sink.arrivals.clone()));
     metrics.observe(|| viewed.clone());
-    let (rate, size) = (client.rate(), size_of(&client));
-    let mut watch = Watch { client, sink, file, live, agreed: None, viewed, wishes, rate, size };
+    let (rate, size, resized) = (client.rate(), size_of(&client), None);
+    let mut watch =
+        Watch { client, sink, file, live, agreed: None, viewed, wishes, rate, size, resized };
     let (end, time) = watch.run(args, interrupt);
     watch.poll_sas(args);
     let Watch { client, sink, file, live, agreed, .. } = watch;
@@ -177,6 +192,9 @@ fn options(args: &ViewArgs) -> anyhow::Result<ClientOptions> {
     options.transport = delivery.security.transport(delivery.transport);
     options.recovery = delivery.recovery;
     options.packing = delivery.packing.unwrap_or(options.packing);
+    if let Some(SizeMax::Pixels(width, height)) = args.max_size {
+        options.size_max = Some((width, height));
+    }
     options.format = args.format;
     options.units = delivery.units.unwrap_or_default();
     options.payload = delivery.packet_size.map_or(0, |octets| (octets - HEADER) as u32);
@@ -229,11 +247,16 @@ struct Watch {
     rate: Option<FrameRate>,
     /// Width and height of the pictures.
     size: Option<(u32, u32)>,
+    /// The largest size to ask for, and since when it has been wished.
+    resized: Option<((u32, u32), Instant)>,
 }
 
 impl Watch {
     /// Asks the server for what is wished.
-    fn poll_wishes(&self) {
+    fn poll_wishes(&mut self) {
+        if let Some((size, _)) = self.resized.take_if(|(_, since)| since.elapsed() >= RESIZING) {
+            self.client.set_size_max(Some(size));
+        }
         let wishes =
             std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
         for wish in wishes {
@@ -250,6 +273,9 @@ impl Watch {
                     let per_second = f64::from(rate.numerator) / f64::from(rate.denominator);
                     self.live.print(&format!("asking for {per_second:.2} frames/s"));
                     self.client.change(None, Some(rate));
+                }
+                (Wish::SizeMax(width, height), ..) => {
+                    self.resized = Some(((width, height), Instant::now()));
                 }
                 _ => {}
             }

@@ -10,6 +10,7 @@ use rushes_gpu::{Gpu, GpuSink, Shown, Upload, Viewer, WindowHandle, WindowOption
 
 use super::args::ViewArgs;
 use super::sink::ViewSink;
+use super::values::SizeMax;
 use super::view;
 use super::view::{Wish, Wishes};
 use crate::Outcome;
@@ -105,6 +106,13 @@ impl Viewer for Watching<'_, '_> {
             _ => return,
         };
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push(wish);
+    }
+
+    fn resized(&mut self, width: u32, height: u32) {
+        if self.args.max_size == Some(SizeMax::Window) {
+            let wish = Wish::SizeMax(width, height);
+            self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push(wish);
+        }
     }
 
     fn lines(&mut self, shown: &Shown) -> Vec<String> {

@@ -82,6 +82,7 @@ mod texture_pipes;
 #[cfg(unix)]
 mod texture_pipes_network;
 mod texture_rig;
+mod texture_scaled;
 #[cfg(unix)]
 mod texture_secured;
 #[cfg(unix)]

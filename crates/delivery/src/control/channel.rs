@@ -96,7 +96,7 @@ impl Channel {
     }
 
     /// Creates a channel that is clear until both ends know a secret and call [`seal`](Self::seal).
-    /// Until then only an opening, `Offer`, `Accept`, `Refuse` and `Stop` can be received.
+    /// Until then only an opening, `Offer`, `Change`, `Accept`, `Refuse` and `Stop` can be received.
     pub fn clear_at_first(is_client: bool) -> Self {
         Self { sealed: Some(Box::new(Sealed::clear_at_first(is_client))), ..Self::default() }
     }

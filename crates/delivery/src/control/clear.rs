@@ -4,7 +4,7 @@
 //! the handshake fail. In the clear, only messages that lead to a key are accepted.
 
 use super::channel::ChannelError;
-use super::message::{ACCEPT, Message, OFFER, STOP};
+use super::message::{ACCEPT, CHANGE, Message, OFFER, STOP};
 use super::opening::{self, Opening};
 use super::{BODY_LEN_MAX, HEADER_LEN};
 
@@ -63,7 +63,8 @@ impl Clear {
                 Err(ChannelError::Refused { reason, text })
             }
             Ok(Some((message, _))) => {
-                let allowed: &[u8] = if self.is_client { &[OFFER] } else { &[ACCEPT, STOP] };
+                let allowed: &[u8] =
+                    if self.is_client { &[OFFER] } else { &[ACCEPT, CHANGE, STOP] };
                 if allowed.contains(&kind) {
                     Ok(Verdict::Pass)
                 } else {

@@ -39,6 +39,8 @@ pub struct Client {
     /// The offer in force.
     offer: Option<Offer>,
     pending: Option<Pending>,
+    /// The epoch of the first offer to accept: 1 if a change of the one before was requested instead.
+    first_epoch: u16,
 }
 
 impl Client {
@@ -61,6 +63,7 @@ impl Client {
             next_ping: now,
             offer: None,
             pending: None,
+            first_epoch: 0,
         }
     }
 
@@ -94,7 +97,8 @@ impl Client {
                 StoppedBy::Timeout,
                 Reason::TimedOut,
                 match self.state {
-                    State::Opening => "no offer within 11 s",
+                    State::Opening if self.first_epoch == 0 => "no offer within 11 s",
+                    State::Opening => "no other offer within 6 s",
                     State::Negotiating => "the offer was not answered within 6 s",
                     State::Binding => "the server did not start within 11 s",
                     _ => "the change was not completed in time",
@@ -160,17 +164,39 @@ impl Client {
         Ok(())
     }
 
-    /// Requests another format or rate; the server may answer with an offer.
+    /// Requests another format, rate or size; the server may answer with an offer.
+    ///
+    /// The first offer may be answered so, once, if it has [`Abilities::SIZES`]: another one follows, which cannot.
     ///
     /// # Errors
-    /// [`CommandError::State`] unless streaming, [`CommandError::Offer`] for a format that the
-    /// client did not list, [`CommandError::Backlog`] if the server does not read.
+    /// [`CommandError::State`] unless streaming or answering the first offer, or for a size without
+    /// [`Abilities::SIZES`]; [`CommandError::Offer`] for a format that the client did not list,
+    /// [`CommandError::Backlog`] if the server does not read.
     pub fn change(&mut self, change: Change) -> Result<(), CommandError> {
-        self.expect_live()?;
+        let pending = self.pending.as_ref().filter(|it| {
+            let is_first = self.state == State::Negotiating && it.offer.epoch == 0;
+            is_first && it.offer.abilities.contains(Abilities::SIZES)
+        });
+        let is_answer = pending.is_some();
+        if !is_answer {
+            self.expect_live()?;
+        }
+        if change.size_max.is_some() && !is_answer && !self.has(Abilities::SIZES) {
+            return Err(CommandError::State(self.state));
+        }
         if change.format != 0 && !self.wishes.formats.contains(change.format) {
             return Err(OfferError::Format(change.format).into());
         }
-        self.send_or_backlog(&Message::Change(change))
+        self.send_or_backlog(&Message::Change(change))?;
+        if is_answer {
+            (self.state, self.pending, self.first_epoch) = (State::Opening, None, 1);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the offer in force has these abilities.
+    fn has(&self, abilities: Abilities) -> bool {
+        self.offer.as_ref().is_some_and(|offer| offer.abilities.contains(abilities))
     }
 
     /// Sends the client's counters to the server.
@@ -190,8 +216,7 @@ impl Client {
     /// [`CommandError::Backlog`] if the server does not read.
     pub fn nack(&mut self, nack: Nack) -> Result<(), CommandError> {
         self.expect_live()?;
-        let offer = self.offer.as_ref();
-        if !offer.is_some_and(|offer| offer.abilities.contains(Abilities::RECOVERY)) {
+        if !self.has(Abilities::RECOVERY) {
             return Err(CommandError::State(self.state));
         }
         self.send_or_backlog(&Message::Nack(nack))
@@ -280,7 +305,7 @@ impl Client {
 
     fn check(&self, offer: &Offer) -> Result<(), OfferError> {
         match &self.offer {
-            None => offer.check_first()?,
+            None => offer.check_first(self.first_epoch)?,
             Some(before) => {
                 offer.check()?;
                 offer.check_change(before)?;

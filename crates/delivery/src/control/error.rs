@@ -96,6 +96,16 @@ pub enum MessageError {
     /// Exactly one part of the frame rate in a `Change` is zero.
     #[error("invalid frame rate {0}/{1}")]
     Rate(u32, u32),
+    /// A side of the largest size in a `Change` is over 32768 pixels, or exactly one is 0.
+    #[error(
+        "a largest size of {width}x{height} pixels is neither 0x0 nor within 1x1 to 32768x32768"
+    )]
+    Size {
+        /// Pixels in a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+    },
     /// A `Nack` requests no packets, numbers that no packet has, or runs that are not in order.
     #[error("packets {start} to {end} are no run, or do not follow the run before")]
     Runs {

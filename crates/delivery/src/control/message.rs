@@ -88,6 +88,21 @@ pub struct Change {
     pub format: u8,
     /// The requested frame rate; `None` leaves it unchanged.
     pub rate: Option<FrameRate>,
+    /// The largest width and height of pictures in pixels, both 1 to 32768, or both 0 for the source's own;
+    /// `None` leaves it unchanged. It needs [`Abilities::SIZES`](super::Abilities::SIZES).
+    pub size_max: Option<(u32, u32)>,
+}
+
+impl Change {
+    /// Returns both changes as one, in which `newer` has the last word.
+    #[must_use]
+    pub fn then(self, newer: Self) -> Self {
+        Self {
+            format: if newer.format == 0 { self.format } else { newer.format },
+            rate: newer.rate.or(self.rate),
+            size_max: newer.size_max.or(self.size_max),
+        }
+    }
 }
 
 /// The first half of a clock exchange.
@@ -149,7 +164,7 @@ pub enum Message {
     Sealed([u8; SEALED_LEN]),
     /// Client: accepts an offer.
     Accept(Accept),
-    /// Client: requests another format or rate.
+    /// Client: requests another format, rate or size.
     Change(Change),
     /// Client: asks for the server's time.
     Ping(Ping),

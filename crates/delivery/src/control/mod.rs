@@ -21,7 +21,7 @@
 //! | 4 | version, 16 bits: 1 | | 4 | version, 16 bits: 1 |
 //! | 6 | kind: 1 | | 6 | kind: 2 |
 //! | 7 | 0 | | 7 | unit, 0 to 63 |
-//! | 8 | formats, 64 bits: bit n is format n | | 8 | token, 16 octets |
+//! | 8 | formats, 64 bits: bit n is format n; bit 0: sizes | | 8 | token, 16 octets |
 //! | 16 | transports: bit 0 multicast, 1 UDP, 2 TCP, 3 RTP; bit 4: recovery, 5: repair packets, 6: packed stripes, 7: colours | | 24 | *end* |
 //! | 17 | requested format; 0: any | | | |
 //! | 18 | requested transport: 1 UDP, 2 TCP, 3 RTP, 4 multicast; 0: any but multicast | | | |
@@ -30,8 +30,8 @@
 //! | 24 | frame rate: numerator, denominator, 32 bits each; 0/0: any | | | |
 //! | 32 | *end* | | | |
 //!
-//! Bits 4 to 7 of octet 16 are the client's [`Abilities`]: a server uses those that it has, and ignores
-//! the others, as does one of an older release. The requested format and transport must be among the
+//! Bits 4 to 7 of octet 16, and bit 0 of the formats, are the client's [`Abilities`]: a server uses those that it
+//! has, and ignores the others, as does one of an older release. The requested format and transport must be among the
 //! client's own. The numbers of formats, and how the fields of an offer divide a frame among units and packets, are in
 //! `docs/rtp-texture.md`. The first six octets are the
 //! same in all versions, as is the `Refuse` that answers an unknown version.
@@ -60,7 +60,7 @@
 //! handshake, and everything after them is sealed. The prologue continues with everything sent in
 //! the clear: the number of the client's octets, 32 bits, these octets, then the server's octets.
 //! The secret is the exported key of ZRTP. Until then a client accepts only `Offer`, `Refuse` and
-//! `Stop` (the last two unauthenticated), and a server only an opening, `Accept` and `Stop`.
+//! `Stop` (the last two unauthenticated), and a server only an opening, `Change`, `Accept` and `Stop`.
 //!
 //! # Messages
 //!
@@ -78,7 +78,7 @@
 //! | 7 | both | `Stop` | like `Refuse` |
 //! | 8 | server | `Sealed` | handshake 48; only before the first record |
 //! | 16 | client | `Accept` | epoch 2, number of ports 1, ports 2 each, number of SSRCs 1, SSRCs 4 each |
-//! | 17 | client | `Change` | format 1 (0: unchanged), rate 4 + 4 (0/0: unchanged) |
+//! | 17 | client | `Change` | format 1 (0: unchanged), rate 4 + 4 (0/0: unchanged), largest width 4 and height 4 (both absent: unchanged; both 0: the source's own) |
 //! | 18 | client | `Ping` | id 4, t1 8 |
 //! | 19 | client | `Report` | frames 8, frames lost 8, packets lost 8, late 8, duplicate 8, tiles concealed 8, latency p50 4, p99 4, packets recovered 8 (absent if 0), repaired 8 and answers in time 1 (absent if both are 0; then packets recovered may be 0) |
 //! | 20 | client | `Nack` | frame 8, number of runs 1 (1 to 255), each: first packet 3, packets 2 |
@@ -118,6 +118,10 @@
 //! both by their numbers, and discards what it does not use. It announces the abilities *repair packets* and *colours*
 //! for that; without them it is refused.
 //!
+//! With the ability *sizes*, a client may request a largest size, and the server scales the source's pictures down to
+//! the largest that fits, with the same ratio of the sides; it never scales them up. So that no frame is of another
+//! size, the client may answer the first offer with a `Change`, once: the server makes another, of epoch 1.
+//!
 //! A change keeps token, transport, clock rate and group, and the ports and SSRCs of existing units; new
 //! units are bound like the first ones. Until its `Start` the old offer is in force, and no frame
 //! of the new offer is sent.
@@ -134,6 +138,7 @@
 //! | | | opening, unit | hands the connection over | *Stopped* |
 //! | *Negotiating* | 5 s, then 5 s | application offers | `Offer` | *Negotiating* |
 //! | | | application refuses | `Refuse` | *Stopped* |
+//! | | | `Change`, once, with *sizes* | notifies the application, which offers again | *Negotiating* |
 //! | | | `Accept` | | *Binding* |
 //! | *Binding* | 10 s | `Ping` | `Pong` | *Binding* |
 //! | | | last unit is bound | `Start` | *Streaming* |
@@ -152,6 +157,7 @@
 //! | *Opening* | 11 s | `Offer` | checks it, asks the application | *Negotiating* |
 //! | | | `Refuse` | notifies the application | *Stopped* |
 //! | *Negotiating* | 6 s | application accepts | `Accept` | *Binding* |
+//! | | | application requests a size, once | `Change` | *Opening*, for 6 s in all |
 //! | *Binding* | 11 s | `Start` | | *Streaming* |
 //! | *Streaming* | 5 s of silence | `Offer` | checks it, asks the application | *Changing* |
 //! | | | each second | `Ping` | *Streaming* |

@@ -102,13 +102,14 @@ impl Offer {
         check_addresses(ports, &self.ports, self.rtp_units(), &self.ssrcs)
     }
 
-    /// Checks that the offer is valid and can be the first of a session: its epoch is 0.
+    /// Checks that the offer is valid and can be the first of a session, which has the epoch `expected`: 0, or 1 if
+    /// a client has requested a change of the first one instead of accepting it.
     ///
     /// # Errors
-    /// [`OfferError::Epoch`] if the epoch is not 0, otherwise as [`check`](Self::check).
-    pub fn check_first(&self) -> Result<(), OfferError> {
-        if self.epoch != 0 {
-            return Err(OfferError::Epoch { epoch: self.epoch, expected: 0 });
+    /// [`OfferError::Epoch`] for another epoch, otherwise as [`check`](Self::check).
+    pub fn check_first(&self, expected: u16) -> Result<(), OfferError> {
+        if self.epoch != expected {
+            return Err(OfferError::Epoch { epoch: self.epoch, expected });
         }
         self.check()
     }

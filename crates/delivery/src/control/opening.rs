@@ -14,8 +14,10 @@ pub(super) const SEALED: u8 = 3;
 const CONTROL_LEN: usize = 32;
 /// Octets of the opening of a unit.
 const UNIT_LEN: usize = 24;
-/// The bits of a transport in the octet that they share with the abilities.
+/// The bits of a transport in the octet that they share with the first four abilities.
 const TRANSPORT_BITS: u8 = 0x0f;
+/// The bit of the fifth ability among those of the formats.
+const SIZES_BIT: u64 = 1;
 
 /// Capabilities and requests of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,7 +36,7 @@ pub struct Wishes {
     pub payload: u32,
     /// The requested frame rate; `None` requests all frames that the server has.
     pub rate: Option<FrameRate>,
-    /// The client's abilities, of which the lowest four bits are sent.
+    /// The client's abilities, of which the lowest five bits are sent.
     pub abilities: Abilities,
 }
 
@@ -103,7 +105,8 @@ impl Opening {
         match self {
             Self::Control(wishes) => {
                 octets.extend([CONTROL, 0]);
-                octets.extend(wishes.formats.0.to_be_bytes());
+                let sizes = u64::from(wishes.abilities.contains(Abilities::SIZES)) * SIZES_BIT;
+                octets.extend((wishes.formats.0 & !SIZES_BIT | sizes).to_be_bytes());
                 let transport = wishes.transport.map_or(0, Transport::number);
                 let sets = wishes.transports.0 & TRANSPORT_BITS | wishes.abilities.0 << 4;
                 octets.extend([sets, wishes.format, transport, wishes.units]);
@@ -124,11 +127,14 @@ impl Opening {
 fn wishes(octets: &[u8; CONTROL_LEN - 8]) -> Result<Wishes, OpeningError> {
     let &[f0, f1, f2, f3, f4, f5, f6, f7, sets, format, transport, units, ref rest @ ..] = octets;
     let &[p0, p1, p2, p3, n0, n1, n2, n3, d0, d1, d2, d3] = rest;
-    let formats = FormatSet(u64::from_be_bytes([f0, f1, f2, f3, f4, f5, f6, f7]));
+    let numbers = u64::from_be_bytes([f0, f1, f2, f3, f4, f5, f6, f7]);
+    let formats = FormatSet(numbers & !SIZES_BIT);
     if format != 0 && !formats.contains(format) {
         return Err(OpeningError::Format(format));
     }
-    let (transports, abilities) = (TransportSet(sets & TRANSPORT_BITS), Abilities(sets >> 4));
+    let sizes = if numbers & SIZES_BIT > 0 { Abilities::SIZES } else { Abilities::default() };
+    let abilities = Abilities(sets >> 4).with(sizes);
+    let transports = TransportSet(sets & TRANSPORT_BITS);
     let wished = Transport::from_number(transport);
     if transport != 0 && !wished.is_some_and(|wished| transports.contains(wished)) {
         return Err(OpeningError::Transport(transport));
@@ -177,6 +183,23 @@ mod tests {
         let mut unit = Vec::new();
         Opening::Unit(UnitOpening { token: Token([9; 16]), unit: 63 }).write(&mut unit);
         assert_eq!(unit, [&b"RSHT\0\x01\x02\x3f"[..], &[9; 16]].concat());
+    }
+
+    #[test]
+    fn the_fifth_ability_is_where_format_0_would_be() {
+        let Ok(Some((Opening::Control(mut wishes), _))) = Opening::parse(&written()) else {
+            panic!("it is valid");
+        };
+        wishes.abilities = Abilities::SIZES;
+        let mut octets = Vec::new();
+        Opening::Control(wishes).write(&mut octets);
+        assert_eq!(octets[8..17], [0, 0, 0, 0, 0, 0, 2, 129, 0x0e]);
+        assert_eq!(Opening::parse(&octets), Ok(Some((Opening::Control(wishes), 32))));
+        // A client of an older release has no such bit, whatever it has in its set of formats.
+        (wishes.abilities, wishes.formats.0) = (Abilities::default(), u64::MAX);
+        octets.clear();
+        Opening::Control(wishes).write(&mut octets);
+        assert_eq!(octets[15], 254);
     }
 
     #[test]

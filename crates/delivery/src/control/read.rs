@@ -10,7 +10,7 @@ use super::message::{
 use super::offer::{Accept, Offer, VideoMode};
 use super::reason::{Reason, TEXT_LEN_MAX, printable};
 use super::transport::{Abilities, FrameRate, Token, Transport};
-use super::{BODY_LEN_MAX, HEADER_LEN, UNITS_MAX};
+use super::{BODY_LEN_MAX, HEADER_LEN, SIDE_MAX, UNITS_MAX};
 
 /// Octets of the last three fields of a report.
 const REPAIRED_LEN: usize = 17;
@@ -77,7 +77,8 @@ impl Reader<'_> {
                 let format = self.u8("the format")?;
                 let rate = FrameRate::wished(self.u32("the rate")?, self.u32("the rate")?);
                 let rate = rate.map_err(|(n, d)| MessageError::Rate(n, d))?;
-                Message::Change(Change { format, rate })
+                let size_max = if self.0.is_empty() { None } else { Some(self.size_max()?) };
+                Message::Change(Change { format, rate, size_max })
             }
             PING => Message::Ping(Ping { id: self.u32("the number")?, t1: self.u64("t1")? }),
             REPORT => Message::Report(self.report()?),
@@ -128,6 +129,17 @@ impl Reader<'_> {
             colour,
             group,
         })
+    }
+
+    fn size_max(&mut self) -> Result<(u32, u32), MessageError> {
+        let (width, height) = (self.u32("the largest width")?, self.u32("the largest height")?);
+        let sides = 1..=SIDE_MAX;
+        let is_valid = sides.contains(&width) && sides.contains(&height);
+        if is_valid || (width, height) == (0, 0) {
+            Ok((width, height))
+        } else {
+            Err(MessageError::Size { width, height })
+        }
     }
 
     fn frame(&mut self) -> Result<FrameNotice, MessageError> {

@@ -36,6 +36,8 @@ pub struct Server {
     /// The offer in force.
     offer: Option<Offer>,
     pending: Option<Pending>,
+    /// The epoch of the first offer to be accepted: 1 if the client requested a change of the one before instead.
+    first_epoch: u16,
     /// The bound units: bit n stands for unit n.
     bound: u64,
     /// The last frame, if there was no room to announce it.
@@ -55,6 +57,7 @@ impl Server {
             last_message_at: now,
             offer: None,
             pending: None,
+            first_epoch: 0,
             bound: 0,
             unannounced: None,
         }
@@ -123,12 +126,15 @@ impl Server {
 
     /// Makes the offer that [`ServerEvent::Wants`] requests. Its epoch must be 0.
     ///
+    /// If [`ServerEvent::ChangeWanted`] follows before the offer is accepted, the client waits for another one, with
+    /// epoch 1.
+    ///
     /// # Errors
     /// [`CommandError::State`] if none is requested or one was made; [`CommandError::Offer`] if
     /// invalid.
     pub fn offer(&mut self, now: Instant, offer: Offer) -> Result<(), CommandError> {
         self.expect(self.state == State::Negotiating && self.pending.is_none())?;
-        offer.check_first()?;
+        offer.check_first(self.first_epoch)?;
         self.deadline = Some(now + OFFER_TIMEOUT);
         self.propose(offer);
         Ok(())
@@ -296,7 +302,14 @@ impl Server {
                 let pong = Pong { id: ping.id, t1: ping.t1, t2, t3: t2 };
                 self.outbox.write_if_room(&Message::Pong(pong));
             }
-            Message::Change(change) if is_live => {
+            Message::Change(change) if is_offered && self.can_change_first() => {
+                (self.pending, self.first_epoch) = (None, 1);
+                self.deadline = Some(now + OFFER_TIMEOUT);
+                self.events.push(ServerEvent::ChangeWanted(change));
+            }
+            Message::Change(change)
+                if is_live && (change.size_max.is_none() || self.has(Abilities::SIZES)) =>
+            {
                 let event = ServerEvent::ChangeWanted(change);
                 self.events.push_droppable(event, ServerEvent::is_droppable);
             }
@@ -315,6 +328,14 @@ impl Server {
                 self.protocol_error(Reason::OutOfTurn, &text);
             }
         }
+    }
+
+    /// Returns whether the client may request a change instead of accepting what it is offered.
+    fn can_change_first(&self) -> bool {
+        let pending = self.pending.as_ref().filter(|_| self.state == State::Negotiating);
+        pending.is_some_and(|pending| {
+            pending.offer.epoch == 0 && pending.offer.abilities.contains(Abilities::SIZES)
+        })
     }
 
     /// Returns whether the offer in force has these abilities.

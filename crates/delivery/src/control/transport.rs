@@ -102,8 +102,8 @@ impl TransportSet {
 
 /// What an end can do beyond the first version of this protocol; other bits have no meaning and are kept.
 ///
-/// A client announces its abilities, of which its opening carries four bits; a server offers those of
-/// them that it has. An older end announces and offers none.
+/// A client announces its abilities, of which its opening carries five bits; a server offers those of
+/// them that it has. An older end announces and offers fewer, or none.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Abilities(pub u8);
 
@@ -118,6 +118,9 @@ impl Abilities {
     /// Bit 3: the offer contains what the values of frames stand for
     /// ([`Offer::colour`](super::Offer::colour)).
     pub const COLOUR: Self = Self(8);
+    /// Bit 4: the client may request pictures up to a size, to which the server scales them down
+    /// ([`Change::size_max`](super::Change::size_max)).
+    pub const SIZES: Self = Self(16);
 
     /// Returns those of both.
     pub fn with(self, others: Self) -> Self {
@@ -130,7 +133,7 @@ impl Abilities {
     }
 }
 
-/// Formats that a client can show: bit n stands for format n, 1 to 63; bit 0 has no meaning.
+/// Formats that a client can show: bit n stands for format n, 1 to 63; bit 0 is none of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct FormatSet(pub u64);
 

@@ -70,6 +70,8 @@ impl Message {
                 octets.push(change.format);
                 let rate = change.rate.map_or([0, 0], |rate| [rate.numerator, rate.denominator]);
                 octets.extend(rate.iter().flat_map(|part| part.to_be_bytes()));
+                let size = change.size_max.map(|(width, height)| [width, height]);
+                octets.extend(size.iter().flatten().flat_map(|side| side.to_be_bytes()));
             }
             Self::Ping(ping) => {
                 octets.extend(ping.id.to_be_bytes());

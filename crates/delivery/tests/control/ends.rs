@@ -17,7 +17,7 @@ pub fn wishes() -> Wishes {
         units: 0,
         payload: 0,
         rate: None,
-        abilities: Abilities::RECOVERY,
+        abilities: Abilities::RECOVERY.with(Abilities::SIZES),
     }
 }
 

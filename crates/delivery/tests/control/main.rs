@@ -10,3 +10,4 @@ mod pair;
 mod refusals;
 mod sealed;
 mod sealed_later;
+mod sizes;

@@ -134,9 +134,14 @@ fn message() -> impl Strategy<Value = Message> {
             ports,
             ssrcs
         })),
-        (any::<u8>(), prop::option::of(rate()))
-            .prop_map(|(format, rate)| Message::Change(Change { format, rate })),
+        (any::<u8>(), prop::option::of(rate()), prop::option::of(size_max())).prop_map(
+            |(format, rate, size_max)| Message::Change(Change { format, rate, size_max })
+        ),
     ]
+}
+
+fn size_max() -> impl Strategy<Value = (u32, u32)> {
+    prop_oneof![Just((0, 0)), (1..=32_768_u32, 1..=32_768_u32)]
 }
 
 /// Returns the message as an end of the first version writes it.
@@ -147,6 +152,7 @@ fn without_optional_fields(mut message: Message) -> Message {
             (report.packets_recovered, report.packets_repaired) = (0, 0);
             report.answers_in_time = 0;
         }
+        Message::Change(change) => change.size_max = None,
         _ => {}
     }
     message

@@ -42,7 +42,7 @@ fn packets_are_requested_if_both_ends_have_that_ability() {
 #[test]
 fn a_flood_of_requests_for_packets_replaces_no_other_event() {
     let mut ends = Ends::streaming(Offer { abilities: Abilities::RECOVERY, ..offer() });
-    let change = Change { format: 2, rate: None };
+    let change = Change { format: 2, ..Change::default() };
     let mut octets = Vec::new();
     Message::Change(change).write(&mut octets);
     for frame in 0..100 {
@@ -144,7 +144,7 @@ fn over_rtp_the_client_sends_its_ports_and_sources() {
 #[test]
 fn a_change_is_negotiated_while_frames_of_the_old_offer_continue() {
     let mut ends = Ends::streaming(offer());
-    let wish = Change { format: 9, rate: None };
+    let wish = Change { format: 9, ..Change::default() };
     ends.client.change(wish).unwrap();
     ends.carry();
     assert_eq!(ends.server_events(), [ServerEvent::ChangeWanted(wish)]);
@@ -198,7 +198,7 @@ fn units_stay_bound_that_a_change_leaves_out() {
 #[test]
 fn a_change_that_crosses_a_request_is_answered_and_the_request_is_reported() {
     let mut ends = Ends::streaming(offer());
-    let wish = Change { format: 7, rate: None };
+    let wish = Change { format: 7, ..Change::default() };
     ends.client.change(wish).unwrap();
     ends.server.change(ends.now, changed()).unwrap();
     ends.carry();
@@ -313,7 +313,7 @@ fn session(seed: u64, octets: u64) -> (Ends, Vec<ServerEvent>, Vec<ClientEvent>)
             let _ = ends.server.frame(FrameNotice { number: step, ..FrameNotice::default() });
         }
         if step == 1000 {
-            let _ = ends.client.change(Change { format: 9, rate: None });
+            let _ = ends.client.change(Change { format: 9, ..Change::default() });
         }
         if step == 2000 {
             ends.client.stop(Reason::Ended, "seen enough");

@@ -35,6 +35,8 @@ pub(super) struct App<'a, V> {
     failed: Option<WindowError>,
     statistics: bool,
     tally: Tally,
+    /// The size of the window that the viewer was told last.
+    reported: Option<(u32, u32)>,
     /// The frame that is shown, or drawn next.
     frame: Option<ReceivedFrame>,
     /// Whether it is to be drawn.
@@ -58,7 +60,8 @@ struct OpenWindow {
 impl OpenWindow {
     /// Requests the size of the first picture, unless the size is already someone's choice.
     fn fit(&mut self, picture: (u32, u32)) {
-        let is_kept = self.provisional.take() != Some(self.window.inner_size());
+        let Some(provisional) = self.provisional.take() else { return };
+        let is_kept = provisional != self.window.inner_size();
         if is_kept || self.window.fullscreen().is_some() {
             return;
         }
@@ -95,6 +98,7 @@ impl<'a, V: Viewer> App<'a, V> {
             failed: None,
             statistics: options.statistics,
             tally: Tally::default(),
+            reported: None,
             frame: None,
             is_drawing: false,
             due: None,
@@ -145,9 +149,19 @@ impl<'a, V: Viewer> App<'a, V> {
             self.frame = Some(frame);
             self.is_drawing = true;
             open.window.request_redraw();
+            self.report_size();
         }
         self.due = due;
         self.schedule(events);
+    }
+
+    /// Tells the viewer the size of the window, if it shows frames and its size is not the last one told.
+    fn report_size(&mut self) {
+        let open = self.open.as_ref().filter(|open| open.provisional.is_none());
+        let Some((width, height)) = open.and_then(|open| open.screen.size()) else { return };
+        if self.reported.replace((width, height)) != Some((width, height)) {
+            self.viewer.resized(width, height);
+        }
     }
 
     /// Waits until something is due.
@@ -252,6 +266,7 @@ impl<V: Viewer> ApplicationHandler<UserEvent> for App<'_, V> {
                 if let Some(open) = &mut self.open {
                     open.screen.resize(&open.gpu, size);
                     open.window.request_redraw();
+                    self.report_size();
                 }
             }
             WindowEvent::RedrawRequested => self.draw(events),

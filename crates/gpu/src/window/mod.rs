@@ -152,6 +152,9 @@ pub trait Viewer {
     /// are visible.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
 
+    /// Called with the size of the window's inside in pixels once it shows a frame, and whenever it has changed since.
+    fn resized(&mut self, _width: u32, _height: u32) {}
+
     /// Called for a key that the window does not use itself, with its character in lower case.
     fn key(&mut self, _character: &str) {}
 }

@@ -132,6 +132,11 @@ impl Screen {
         }
     }
 
+    /// Returns the size of the window in pixels, unless it is minimised.
+    pub(super) fn size(&self) -> Option<(u32, u32)> {
+        (!self.is_empty()).then_some((self.settings.width, self.settings.height))
+    }
+
     fn is_empty(&self) -> bool {
         self.settings.width == 0 || self.settings.height == 0
     }

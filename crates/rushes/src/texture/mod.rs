@@ -58,8 +58,8 @@ pub use rushes_delivery::control::{
 };
 pub use rushes_texture::{
     Colour, ColourHint, ColourRange, Decoder, Encoder, Factors, Format, InstructionSet, Layout,
-    Matrix, Primaries, Quality, Rate, Siting, Tiling, Transfer, UnknownQuality, did_you_mean, file,
-    metric, nearest, source,
+    Matrix, Primaries, Quality, Rate, SIDE_MAX, Scaler, Siting, Tiling, Transfer, UnknownQuality,
+    did_you_mean, file, fitted, metric, nearest, source,
 };
 pub use server::{
     Adaptation, Fec, MulticastGroup, SentFrame, ServerCounts, ServerOptions, TextureServer, Timing,

@@ -2,6 +2,7 @@
 //! octet, and an unreliable network.
 #![allow(dead_code, reason = "each trial uses a part")]
 
+pub(crate) mod changing;
 pub(crate) mod noise;
 pub(crate) mod relay;
 pub(crate) mod stranger;

@@ -543,6 +543,17 @@ pub(super) const SCREEN: &[Scene] = &[
         ],
     },
     Scene {
+        files: &[],
+        steps: &[
+            Serve("rushes texture serve pattern:640x360@30 --listen 7000"),
+            Serve("rushes texture view 192.0.2.7:7000 --window --max-size window"),
+            Run(
+                "until xdotool search --name 127.0.0.1:7000 windowsize 320 180; do sleep 0.1; done",
+            ),
+            Run("until grep 'pictures are 320×180 now' 1.err; do sleep 0.1; done"),
+        ],
+    },
+    Scene {
         files: &["film.265"],
         steps: &[
             Start("rushes recv --from 5004 --codec h265 --window"),

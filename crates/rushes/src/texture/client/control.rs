@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
-    Client, ClientEvent, FrameNotice, Nack, Offer, Reason, Report, State, Stopped, StoppedBy,
-    Timeline,
+    Abilities, Change, Client, ClientEvent, FrameNotice, Nack, Offer, Reason, Report, State,
+    Stopped, StoppedBy, Timeline,
 };
 use rushes_net::TcpSocket;
 
@@ -16,7 +16,7 @@ use super::super::sealing::{self, End, Sealing};
 use super::super::wire::Wire;
 use super::drain::Drain;
 use super::links::Links;
-use super::{Inner, interval};
+use super::{Inner, interval, valid_size};
 
 /// Longest wait of the thread before it checks for requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -143,12 +143,24 @@ impl Control {
 
     fn handle(&mut self, event: ClientEvent) {
         match event {
+            ClientEvent::Offered(offer) if self.is_too_large(&offer) => {
+                let size_max = valid_size(self.inner.options.size_max);
+                let change = Change { size_max, ..Change::default() };
+                if let Err(error) = self.machine.change(change) {
+                    self.machine.stop(Reason::Unsupported, &error.to_string());
+                }
+            }
             ClientEvent::Offered(offer) => {
                 let drain = Drain::new(&self.inner, Some(offer.first_frame));
                 self.offered = Some((offer, drain));
                 self.poll_offer();
             }
-            ClientEvent::Streaming { .. } => self.has_begun = true,
+            ClientEvent::Streaming { epoch } => {
+                if !std::mem::replace(&mut self.has_begun, true) && epoch == 0 {
+                    // The first offer was small enough; a later one need not be.
+                    self.inner.limit_size();
+                }
+            }
             ClientEvent::Frame(notice) => {
                 if self.notices.len() == NOTICES_MAX {
                     self.notices.pop_front();
@@ -169,6 +181,15 @@ impl Control {
             }
             _ => {}
         }
+    }
+
+    /// Returns whether another offer is to be requested instead of accepting the first one.
+    fn is_too_large(&self, offer: &Offer) -> bool {
+        let (mode, max) = (offer.mode, valid_size(self.inner.options.size_max));
+        let is_first = offer.epoch == 0 && !self.has_begun;
+        is_first
+            && offer.abilities.contains(Abilities::SIZES)
+            && max.is_some_and(|(width, height)| mode.width > width || mode.height > height)
     }
 
     /// Reports to the sink when a frame was captured, if the clocks were compared.
@@ -281,7 +302,11 @@ impl Control {
             let text = "the server closed a unit's connection";
             self.machine.stop(Reason::Unsupported, text);
         }
-        if let Some(change) = self.inner.take_change() {
+        if let Some(mut change) = self.inner.take_change() {
+            let offer = self.machine.current();
+            if !offer.is_some_and(|offer| offer.abilities.contains(Abilities::SIZES)) {
+                change.size_max = None;
+            }
             // A request that fails is dropped; the stream continues unchanged.
             let _ = self.machine.change(change);
         }

@@ -22,7 +22,7 @@ use rushes_delivery::control::{
 };
 use rushes_delivery::{AssemblyOptions, AssemblyStatistics, Decoder};
 use rushes_net::{TcpSocket, Waker};
-use rushes_texture::{Colour, Format, Layout};
+use rushes_texture::{Colour, Format, Layout, SIDE_MAX};
 
 use self::control::Control;
 use self::finished::Finished;
@@ -221,8 +221,22 @@ impl TextureClient {
     /// A rate with a zero in it is ignored.
     pub fn change(&self, format: Option<Format>, rate: Option<FrameRate>) {
         let rate = rate.filter(|rate| rate.numerator > 0 && rate.denominator > 0);
-        let change = Change { format: format.map_or(0, Format::number), rate };
-        lock(&self.inner.state).change = Some(change);
+        self.request(Change { format: format.map_or(0, Format::number), rate, size_max: None });
+    }
+
+    /// Requests frames of up to this size from now on, as [`ClientOptions::size_max`] does for the first ones; with
+    /// `None`, those of the source's own size.
+    ///
+    /// Where the server cannot scale, nothing changes.
+    pub fn set_size_max(&self, size: Option<(u32, u32)>) {
+        let size_max = Some(valid_size(size).unwrap_or_default());
+        self.request(Change { size_max, ..Change::default() });
+    }
+
+    fn request(&self, change: Change) {
+        let mut state = lock(&self.inner.state);
+        state.change = Some(state.change.unwrap_or_default().then(change));
+        drop(state);
         self.inner.shared.control.wake();
     }
 
@@ -260,6 +274,12 @@ impl TextureClient {
             let _ = thread.join();
         }
     }
+}
+
+/// Returns the size, if frames can have it.
+fn valid_size(size: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    let sides = 1..=SIDE_MAX;
+    size.filter(|(width, height)| sides.contains(width) && sides.contains(height))
 }
 
 impl Drop for TextureClient {
@@ -397,6 +417,15 @@ impl Inner {
     /// Returns whether the transport is lossless.
     fn is_reliable(&self) -> bool {
         lock(&self.state).transport == Some(Transport::Tcp)
+    }
+
+    /// Requests the largest size of the options, unless the application has requested another one meanwhile.
+    fn limit_size(&self) {
+        if let Some(size_max) = valid_size(self.options.size_max) {
+            let mut state = lock(&self.state);
+            let change = Change { size_max: Some(size_max), ..Change::default() };
+            state.change = Some(change.then(state.change.unwrap_or_default()));
+        }
     }
 
     fn take_change(&self) -> Option<Change> {

@@ -23,6 +23,12 @@ pub struct ClientOptions {
     pub payload: u32,
     /// The requested frames per second; by default those of the server's source.
     pub rate: Option<FrameRate>,
+    /// The largest width and height of frames, in pixels; by default those of the server's source.
+    ///
+    /// The server scales larger pictures down to the largest size that fits, with the same ratio of the sides; it
+    /// scales none up. One of an older release, or that cannot scale its pictures, sends them as they are, which
+    /// [`TextureClient::shape`](crate::texture::TextureClient::shape) shows. A size with a 0 in it, or with a side of over 32 768, is none.
+    pub size_max: Option<(u32, u32)>,
     /// Maximum bytes of a frame in memory, 512 MiB by default. The client refuses offers of larger
     /// frames.
     pub frame_bytes_max: usize,
@@ -80,6 +86,7 @@ impl Default for ClientOptions {
             units: 0,
             payload: 0,
             rate: None,
+            size_max: None,
             frame_bytes_max: 512 << 20,
             slots: 0,
             recovery: true,
@@ -118,9 +125,10 @@ impl ClientOptions {
             abilities: [(recovery, Abilities::RECOVERY), (self.packing, Abilities::PACKING)]
                 .into_iter()
                 .filter(|(is_used, _)| *is_used)
-                .fold(Abilities::FEC.with(Abilities::COLOUR), |abilities, (_, ability)| {
-                    abilities.with(ability)
-                }),
+                .fold(
+                    Abilities::FEC.with(Abilities::COLOUR).with(Abilities::SIZES),
+                    |abilities, (_, ability)| abilities.with(ability),
+                ),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rushes_delivery::control::{Abilities, FrameRate, Offer, Reason, Transport, VideoMode, Wishes};
 use rushes_delivery::{HEADER_BYTES, PAYLOAD_MAX};
-use rushes_texture::{Colour, Encoder, Format, Quality};
+use rushes_texture::{Colour, Encoder, Format, Layout, Quality, Scaler, fitted};
 
 use super::super::rtp;
 use super::super::shape::TextureShape;
@@ -64,8 +64,10 @@ pub(super) fn choose(
     }
     let has_colour = wishes.abilities.contains(Abilities::COLOUR);
     let quality = options.quality;
-    let encoded =
-        |is_packed| encode(source, (format, has_colour), quality, (units, payload), is_packed);
+    let encoded = |is_packed| {
+        let source = (source, None);
+        encode(source, (format, has_colour), quality, (units, payload), is_packed)
+    };
     let mut encoding = encoded(false)?;
     let is_recovered = options.recovery
         && transport.has_datagrams()
@@ -93,6 +95,13 @@ pub(super) fn choose(
         (has_fec, Abilities::FEC),
         (is_packed, Abilities::PACKING),
         (has_colour, Abilities::COLOUR),
+        (
+            options.scaling
+                && transport != Transport::Multicast
+                && Scaler::supports(source.layout.format())
+                && wishes.abilities.contains(Abilities::SIZES),
+            Abilities::SIZES,
+        ),
     ];
     for (is_used, ability) in used {
         abilities = if is_used { abilities.with(ability) } else { abilities };
@@ -124,18 +133,32 @@ fn check_group(wishes: &Wishes, options: &ServerOptions) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Creates the encoding of the source's pictures to frames of a format, whose stripes may be packed
-/// if `is_packed`.
+/// Returns the scaler of the source's pictures to the largest size that a client wants, if they are larger.
+fn scaler(source: &Layout, size_max: Option<(u32, u32)>) -> Option<Scaler> {
+    let own = (source.width(), source.height());
+    let size = fitted(own, size_max?);
+    // What cannot be scaled is sent as it is.
+    if size == own { None } else { Scaler::new(*source, size.0, size.1).ok() }
+}
+
+/// Returns the layout of the pictures that are encoded for a client with this largest size.
+pub(super) fn layout_within(source: &Layout, size_max: Option<(u32, u32)>) -> Layout {
+    scaler(source, size_max).map_or(*source, |scaler| *scaler.output())
+}
+
+/// Creates the encoding of the source's pictures, scaled down to the largest size if there is one, to frames of a
+/// format, whose stripes may be packed if `is_packed`.
 ///
 /// A client that does not know colours takes YUV for that of [`Colour::default`], and gets it so.
 pub(super) fn encode(
-    source: &SourceLayout,
+    (source, size_max): (&SourceLayout, Option<(u32, u32)>),
     (format, has_colour): (Format, bool),
     quality: Quality,
     (units, payload): (usize, usize),
     is_packed: bool,
 ) -> Result<Encoding, Refusal> {
-    let SourceLayout { layout: input, version } = *source;
+    let scaler = scaler(&source.layout, size_max);
+    let input = scaler.as_ref().map_or(source.layout, |scaler| *scaler.output());
     let mut layout = input.in_format(format);
     if !has_colour {
         // Curve and primaries stay: nothing is converted for them, and blocks must remain as they are.
@@ -147,7 +170,7 @@ pub(super) fn encode(
     let shape = shape.map_err(|error| (Reason::PacketSize, error.to_string()))?;
     let encoding = Encoding::new(input, shape);
     let encoding = encoding.map_err(|error| (Reason::Format, error.to_string()))?;
-    Ok(encoding.with_quality(quality).with_version(version))
+    Ok(encoding.with_quality(quality).with_version(source.version).with_scaler(scaler))
 }
 
 fn choose_format(
@@ -254,7 +277,7 @@ mod tests {
 
     fn fast(source: &Layout, format: (Format, bool)) -> Result<Encoding, Refusal> {
         let source = SourceLayout { layout: *source, version: 0 };
-        encode(&source, format, Quality::Fast, (1, 1_000), false)
+        encode((&source, None), format, Quality::Fast, (1, 1_000), false)
     }
 
     #[test]

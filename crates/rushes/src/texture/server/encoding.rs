@@ -1,14 +1,16 @@
 //! Encoding of pictures into the stripes of a shape.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rushes_delivery::Stripe;
 use rushes_texture::source::GrowingFrame;
-use rushes_texture::{CodecError, Encoder, Frame, Layout, Quality};
+use rushes_texture::{CodecError, Encoder, Frame, Layout, Quality, Scaler};
 
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
+use super::shared::Shared;
 
 /// Rows of the picture around those of a stripe that count as its own. Encoded blocks have 4 rows of pixels,
 /// of which the last one may reach beyond the picture.
@@ -25,6 +27,14 @@ pub(super) enum Picture {
         /// How long recent pictures took to grow, if there were any.
         takes: Option<Duration>,
     },
+    /// A picture of another size, which is made when it is needed.
+    Scaled {
+        /// The source's picture.
+        source: Box<Self>,
+        scaler: Arc<Scaler>,
+        /// The octets, shared with the sessions that send pictures of this size.
+        scaled: Arc<OnceLock<Frame>>,
+    },
 }
 
 impl Picture {
@@ -33,6 +43,10 @@ impl Picture {
         match self {
             Self::Whole(frame) => frame.len(),
             Self::Growing { frame, .. } => frame.so_far(),
+            Self::Scaled { source, scaler, .. } => {
+                let is_whole = source.so_far() >= scaler.input().bytes();
+                if is_whole { scaler.output().bytes() } else { 0 }
+            }
         }
     }
 
@@ -41,6 +55,7 @@ impl Picture {
         match self {
             Self::Whole(frame) => frame.len(),
             Self::Growing { frame, .. } => frame.bytes(),
+            Self::Scaled { source, scaler, .. } => source.memory() + scaler.output().bytes(),
         }
     }
 
@@ -55,6 +70,18 @@ impl Picture {
         match self {
             Self::Whole(frame) => frame,
             Self::Growing { frame, .. } => frame.whole().unwrap_or_default(),
+            Self::Scaled { source, scaler, scaled } => {
+                let picture = source.whole();
+                if picture.is_empty() {
+                    return picture;
+                }
+                scaled.get_or_init(|| {
+                    let mut out = vec![0; scaler.output().bytes()];
+                    // A picture of a wrong length cannot be encoded either: the session ends with the reason.
+                    let is_scaled = scaler.scale(picture, &mut out).is_ok();
+                    Frame::new(if is_scaled { out } else { Vec::new() })
+                })
+            }
         }
     }
 }
@@ -66,13 +93,38 @@ pub(super) struct Encoding {
     passes_through: bool,
     /// Of which version of the source's layout the pictures are.
     version: u64,
+    /// What makes smaller pictures of the source's, if the client requested them.
+    scaler: Option<Arc<Scaler>>,
 }
 
 impl Encoding {
     /// Encodes pictures of the layout `input` to frames of the shape.
     pub(super) fn new(input: Layout, shape: TextureShape) -> Result<Self, TextureError> {
         let encoder = Encoder::between(input, *shape.layout())?;
-        Ok(Self { passes_through: input == *shape.layout(), encoder, shape, version: 0 })
+        let passes_through = input == *shape.layout();
+        Ok(Self { passes_through, encoder, shape, version: 0, scaler: None })
+    }
+
+    /// Encodes what the scaler makes of the source's pictures, if there is one.
+    pub(super) fn with_scaler(self, scaler: Option<Scaler>) -> Self {
+        Self { scaler: scaler.map(Arc::new), ..self }
+    }
+
+    /// Returns a picture of the source, or what was made of it for another encoding, as this one needs it. Sessions with
+    /// the same `shared` scale it once.
+    pub(super) fn prepare(&self, picture: Picture, shared: Option<&Shared>) -> Picture {
+        let source = match (picture, &self.scaler) {
+            (Picture::Scaled { source, scaler, scaled }, Some(own))
+                if own.output() == scaler.output() =>
+            {
+                return Picture::Scaled { source, scaler, scaled };
+            }
+            (Picture::Scaled { source, .. }, _) => *source,
+            (source, _) => source,
+        };
+        let Some(scaler) = self.scaler.clone() else { return source };
+        let scaled = shared.map(|shared| shared.scaled(scaler.output())).unwrap_or_default();
+        Picture::Scaled { source: Box::new(source), scaler, scaled }
     }
 
     /// Encodes pictures of this version of the source's layout.
@@ -163,6 +215,7 @@ impl Encoding {
             let octets = match picture {
                 Picture::Whole(frame) => frame.get(range),
                 Picture::Growing { frame, .. } => frame.get(range, scratch),
+                Picture::Scaled { .. } => picture.whole().get(range),
             };
             return Ok(octets.unwrap_or_default());
         }

@@ -93,10 +93,13 @@ impl Job {
 
     /// Returns whether a tile's stripe can be encoded.
     pub(super) fn is_ready(&self, tile: usize, index: usize) -> bool {
-        let Picture::Growing { frame, .. } = &self.picture else { return true };
+        let may_begin = match &self.picture {
+            Picture::Whole(_) => return true,
+            Picture::Growing { frame, .. } => self.may_begin || frame.is_whole(),
+            Picture::Scaled { .. } => true,
+        };
         let stripe = self.encoding.shape().plan().stripe(tile, index);
-        let is_there = |stripe| self.encoding.is_ready(&self.picture, &stripe);
-        (self.may_begin || frame.is_whole()) && stripe.is_some_and(is_there)
+        may_begin && stripe.is_some_and(|stripe| self.encoding.is_ready(&self.picture, &stripe))
     }
 }
 
@@ -121,7 +124,7 @@ pub(super) fn may_begin(picture: &Picture, is_reliable: bool, interval: Duration
         Picture::Growing { takes, .. } if !is_reliable => {
             takes.is_some_and(|takes| takes <= (interval / 2).min(SPREAD_MAX))
         }
-        Picture::Growing { .. } | Picture::Whole(_) => true,
+        Picture::Growing { .. } | Picture::Whole(_) | Picture::Scaled { .. } => true,
     }
 }
 

@@ -83,6 +83,12 @@ pub struct ServerOptions {
     /// rate, because packets may be lost. A stripe of a frame that is still being made, as those of a graphics
     /// processor, cannot be compared, and is sent.
     pub packing: bool,
+    /// Whether pictures are scaled down for clients that request a largest size
+    /// ([`ClientOptions::size_max`](crate::texture::ClientOptions::size_max)); on by default.
+    ///
+    /// Each size takes time for each picture, however many clients have it. Pictures that are blocks or RGB 5:6:5
+    /// already are sent as they are, as are those of the multicast group.
+    pub scaling: bool,
     /// The multicast group to which frames are sent once for all clients that request
     /// [`Transport::Multicast`]; none by default.
     ///
@@ -133,6 +139,7 @@ impl Default for ServerOptions {
             recovery: true,
             fec: Fec::default(),
             packing: false,
+            scaling: true,
             multicast: None,
             clients_max: 8,
             clients_per_host_max: 4,

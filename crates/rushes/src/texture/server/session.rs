@@ -44,6 +44,10 @@ pub(super) struct Session {
     offer: Offer,
     /// What the client lets the server choose.
     freedom: Freedom,
+    /// The largest size of pictures that it wants, if it has requested one.
+    size_max: Option<(u32, u32)>,
+    /// The number of units that it binds: those of its first offer.
+    units: usize,
     /// The client's request that is not offered yet: it waits for the end of another change.
     requested: Option<Change>,
     /// The steps below what was chosen, if there are any and losses are adapted to.
@@ -114,6 +118,8 @@ impl Session {
                 has_format: wishes.format != 0,
                 has_rate: wishes.rate.is_some(),
             },
+            size_max: None,
+            units: binding.units(),
             requested: None,
             ladder: None,
             fec: SessionFec::new(options.fec, offer.abilities.contains(Abilities::FEC)),
@@ -214,15 +220,53 @@ impl Session {
 
     /// Notes a change that the client requests, beside what it has just requested.
     pub(super) fn request(&mut self, change: Change) {
-        let before = self.requested.unwrap_or(Change { format: 0, rate: None });
-        let format = if change.format == 0 { before.format } else { change.format };
-        self.requested = Some(Change { format, rate: change.rate.or(before.rate) });
+        self.requested = Some(self.requested.unwrap_or_default().then(change));
+    }
+
+    /// Takes the largest size out of a requested change; returns the rest, unless nothing changes by it.
+    fn take_size(&mut self, inner: &Inner, change: Change) -> Option<Change> {
+        let Some(size_max) = change.size_max else { return Some(change) };
+        self.size_max = Some(size_max).filter(|&size| size != (0, 0));
+        let now = choose::layout_within(&inner.feed.source().layout, self.size_max);
+        let mode = &self.offer.mode;
+        let is_kept = (now.width(), now.height()) == (mode.width, mode.height);
+        let rest = Change { size_max: None, ..change };
+        Some(rest).filter(|rest| !is_kept || *rest != Change::default())
+    }
+
+    /// Makes the offer that the client requested instead of accepting the first one: of this size, if possible.
+    fn offer_again(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
+        let change = self.take_size(inner, change).unwrap_or_default();
+        let mode = self.offer.mode;
+        let number = if change.format == 0 { mode.format } else { change.format };
+        let rate = choose::slower(inner.rate, change.rate.or(Some(mode.rate)));
+        let encoding = Format::from_number(number).map(|format| self.encoding(inner, format));
+        let encoding = match (encoding, &self.next) {
+            (Some(Ok(encoding)), _) => Arc::new(encoding),
+            (_, Some(first)) => first.clone(),
+            _ => return machine.stop(Reason::Unsupported, "nothing can be offered"),
+        };
+        let with = (rate, self.offer.first_frame);
+        let offer = choose::next_offer(&self.offer, &self.binding, encoding.shape(), with);
+        match machine.offer(Instant::now(), offer.clone()) {
+            Ok(()) => {
+                self.units = offer.unit_count();
+                (self.offer, self.next) = (offer, Some(encoding));
+            }
+            Err(error) => machine.stop(Reason::Unsupported, &error.to_string()),
+        }
     }
 
     /// Offers what the client or the application has requested, unless a change is in progress.
     fn offer_requested(&mut self, inner: &Inner, machine: &mut Server) {
+        if machine.state() == State::Negotiating
+            && let Some(change) = self.requested.take()
+        {
+            self.offer_again(inner, machine, change);
+        }
         if machine.state() == State::Streaming
             && let Some(change) = self.requested.take()
+            && let Some(change) = self.take_size(inner, change)
             && self.offer_instead(inner, machine, change).is_ok()
         {
             self.freedom.has_format |= change.format != 0;
@@ -233,7 +277,7 @@ impl Session {
             self.handled_changes = wanted;
             let format = format.map_or(0, Format::number);
             // If it cannot be offered, the stream stays as it is.
-            let _ = self.offer_instead(inner, machine, Change { format, rate: None });
+            let _ = self.offer_instead(inner, machine, Change { format, ..Change::default() });
         }
     }
 
@@ -282,6 +326,24 @@ impl Session {
         Ok(())
     }
 
+    /// Returns the encoding of the source's pictures to frames of a format, or why the client cannot have it.
+    fn encoding(&self, inner: &Inner, format: Format) -> Result<Encoding, String> {
+        if !self.freedom.formats.contains(format.number()) {
+            return Err("the client does not accept it".to_owned());
+        }
+        let (units, abilities) = (self.units, self.offer.abilities);
+        let source = (&inner.feed.source(), self.size_max);
+        let format_and_colour = (format, abilities.contains(Abilities::COLOUR));
+        let with = (units, self.offer.payload as usize);
+        let is_packed = abilities.contains(Abilities::PACKING);
+        let quality = inner.options.quality;
+        match choose::encode(source, format_and_colour, quality, with, is_packed) {
+            Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => Ok(encoding),
+            Ok(_) => Err("the client has too few units for it".to_owned()),
+            Err((_, reason)) => Err(reason),
+        }
+    }
+
     fn current_step(&self) -> Option<Step> {
         let mode = &self.offer.mode;
         Some(Step { format: Format::from_number(mode.format)?, rate: mode.rate })
@@ -306,23 +368,9 @@ impl Session {
         if self.member.is_some() {
             return kept("the client shares the frames of a group");
         }
-        if !self.freedom.formats.contains(format.number()) {
-            return kept("the client does not accept it");
-        }
-        let units = self.binding.units();
-        let abilities = self.offer.abilities;
-        let format_and_colour = (format, abilities.contains(Abilities::COLOUR));
-        let with = (units, self.offer.payload as usize);
-        let is_packed = abilities.contains(Abilities::PACKING);
-        let quality = inner.options.quality;
-        let encoding =
-            choose::encode(&inner.feed.source(), format_and_colour, quality, with, is_packed);
-        let encoding = match encoding {
-            Ok(encoding) if encoding.shape().tiling().tiles().len() <= units => encoding,
-            Ok(_) => {
-                return kept("the client has too few units for it");
-            }
-            Err((_, reason)) => return kept(&reason),
+        let encoding = match self.encoding(inner, format) {
+            Ok(encoding) => encoding,
+            Err(reason) => return kept(&reason),
         };
         let Some(first_frame) = self.binding.work.pause(PAUSE_MAX) else {
             // The current frame takes too long to be sent.

@@ -8,15 +8,21 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rushes_delivery::Stripe;
+use rushes_texture::{Frame, Layout};
 
 use super::super::lock;
 use super::super::packing::pack;
 use super::super::shape::TextureShape;
 use super::encoding::{Encoding, Picture};
 
-/// The encodings of one picture, one for each shape, while it is given to the sessions.
+/// What is made of one picture, while it is given to the sessions.
 #[derive(Debug, Default)]
-pub(super) struct Shared(Mutex<Vec<Arc<Stripes>>>);
+pub(super) struct Shared {
+    /// The encodings, one for each shape.
+    stripes: Mutex<Vec<Arc<Stripes>>>,
+    /// Smaller pictures, one for each size.
+    scaled: Mutex<Vec<(Layout, Arc<OnceLock<Frame>>)>>,
+}
 
 impl Shared {
     /// Returns the stripes in the shape of `encoding`; `None` if the picture is sent as it is.
@@ -24,13 +30,24 @@ impl Shared {
         if encoding.passes_through() {
             return None;
         }
-        let mut all = lock(&self.0);
+        let mut all = lock(&self.stripes);
         if let Some(stripes) = all.iter().find(|stripes| stripes.are_of(encoding)) {
             return Some(stripes.clone());
         }
         let stripes = Arc::new(Stripes::new(encoding.shape()));
         all.push(stripes.clone());
         Some(stripes)
+    }
+
+    /// Returns the picture in another size, which the first session that needs it makes.
+    pub(super) fn scaled(&self, layout: &Layout) -> Arc<OnceLock<Frame>> {
+        let mut all = lock(&self.scaled);
+        if let Some((_, scaled)) = all.iter().find(|(other, _)| other == layout) {
+            return scaled.clone();
+        }
+        let scaled = Arc::default();
+        all.push((*layout, Arc::clone(&scaled)));
+        scaled
     }
 }
 
@@ -99,7 +116,7 @@ impl Stripes {
 
 #[cfg(test)]
 mod tests {
-    use rushes_texture::{Format, Frame};
+    use rushes_texture::{Format, Scaler};
 
     use super::*;
 
@@ -140,6 +157,41 @@ mod tests {
         let all = all.map(|(format, payload)| shared.stripes(&encoding(format, payload)).unwrap());
         assert!(!Arc::ptr_eq(&all[0], &all[1]) && !Arc::ptr_eq(&all[0], &all[2]));
         assert!(shared.stripes(&encoding(Format::Rgba8, 1_408)).is_none());
+    }
+
+    #[test]
+    fn sessions_of_one_size_scale_a_picture_once() {
+        let (shared, picture) = (Shared::default(), picture());
+        let scaler = |width| {
+            let input = Layout::new(Format::Rgba8, 2_048, 256).unwrap();
+            Scaler::new(input, width, 128).unwrap()
+        };
+        let encoding = |format, width| {
+            let input = *scaler(width).output();
+            let shape = TextureShape::choose_for(input.in_format(format), 2, 1_408).unwrap();
+            Encoding::new(input, shape).unwrap().with_scaler(Some(scaler(width)))
+        };
+        let all = [(Format::Bc1, 1_024), (Format::Rgba8, 1_024), (Format::Rgba8, 512)];
+        let all = all.map(|(format, width)| encoding(format, width));
+        let pictures = all.each_ref().map(|it| it.prepare(picture.clone(), Some(&shared)));
+        let [first, second, other] = pictures.each_ref().map(|picture| match picture {
+            Picture::Scaled { scaled, .. } => scaled,
+            _ => panic!("it is not scaled"),
+        });
+        assert!(Arc::ptr_eq(first, second) && !Arc::ptr_eq(second, other));
+        assert!(first.get().is_none(), "nobody has needed it");
+        let stripe = all[1].shape().plan().stripe(0, 0).unwrap();
+        let mut scratch = Vec::new();
+        let octets = all[1].stripe(&pictures[1], &stripe, &mut scratch).unwrap();
+        let mut expected = vec![0; scaler(1_024).output().bytes()];
+        let Picture::Whole(frame) = &picture else { panic!("it is whole") };
+        scaler(1_024).scale(frame, &mut expected).unwrap();
+        assert!(octets == &expected[..octets.len()] && first.get().is_some());
+        // What was prepared for another size, or for none, is made of the source's picture again.
+        let again = all[2].prepare(pictures[0].clone(), None);
+        assert!(matches!(&again, Picture::Scaled { scaler, .. } if scaler.output().width() == 512));
+        let own = self::encoding(Format::Bc1, 1_408).prepare(again, None);
+        assert!(matches!(own, Picture::Whole(_)));
     }
 
     #[test]

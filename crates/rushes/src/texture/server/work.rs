@@ -333,6 +333,10 @@ impl Work {
         state.dropped += u64::from(state.waiting.is_some());
         let version = state.version;
         let encoding = state.encoding.as_deref().filter(|it| it.version() == version);
+        let picture = match encoding {
+            Some(encoding) => encoding.prepare(picture, shared),
+            None => picture,
+        };
         let stripes = encoding.and_then(|encoding| shared?.stripes(encoding));
         state.waiting = Some(Waiting { picture, version, captured_at, stripes });
         drop(state);
@@ -394,6 +398,7 @@ impl Work {
             return self.room.notify_all();
         }
         let Waiting { picture, captured_at, stripes, .. } = waiting;
+        let picture = encoding.prepare(picture, None);
         // The shape may have changed while the picture waited: it is then encoded for this session alone.
         let shared = Mutex::new(stripes.filter(|stripes| stripes.are_of(&encoding)));
         let plan = encoding.shape().plan();

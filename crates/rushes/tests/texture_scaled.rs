@@ -1,0 +1,316 @@
+//! Clients that request frames of a largest size, to which the server scales its pictures.
+#![cfg(feature = "texture")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod texture_world;
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use rushes::delivery::control::{Abilities, Change, Message, Reason, Wishes};
+use rushes::texture::{
+    ClientOptions, ClientStatistics, Encoder, Format, Layout, MemorySink, MulticastGroup, Scaler,
+    ServerOptions, TextureClient, TextureFrame, TextureServer, Timing, Transport, fitted,
+};
+use rushes_netsim::{Loss, Path, Straying};
+use texture_world::changing::{Changing, EACH, SIZES, layout, picture};
+use texture_world::relay::{Between, Weather};
+use texture_world::stranger::{Stranger, binding, wishes};
+
+const HANGS: Duration = Duration::from_secs(20);
+const ALL: u64 = EACH * SIZES.len() as u64;
+
+/// A received frame.
+struct Seen {
+    number: u64,
+    is_whole: bool,
+    layout: Layout,
+    octets: Vec<u8>,
+}
+
+fn serve(source: Changing, change: impl FnOnce(&mut ServerOptions)) -> TextureServer {
+    let mut options = ServerOptions::default();
+    (options.timing, options.units) = (Timing::EveryFrame, 3);
+    change(&mut options);
+    TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap()
+}
+
+fn view(
+    server: std::net::SocketAddr,
+    change: impl FnOnce(&mut ClientOptions),
+) -> (TextureClient, Receiver<Seen>) {
+    let (told, seen) = channel();
+    let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+        let layout = *frame.shape().layout();
+        let mut octets = vec![0; layout.bytes()];
+        frame.copy_to(&mut octets);
+        let (number, is_whole) = (frame.number(), frame.is_whole());
+        let _ = told.send(Seen { number, is_whole, layout, octets });
+    });
+    let mut options = ClientOptions::default();
+    (options.deadline_min, options.deadline_max) = (HANGS / 2, HANGS / 2);
+    change(&mut options);
+    let client = TextureClient::connect(server, Arc::new(sink), options);
+    (client.unwrap(), seen)
+}
+
+/// Returns the layout of picture `number` within `max`.
+fn within(number: u64, format: Format, max: (u32, u32)) -> Layout {
+    let own = layout(number, format);
+    let (width, height) = fitted((own.width(), own.height()), max);
+    Layout::new(format, width, height).unwrap().with_colour(own.colour())
+}
+
+/// Returns picture `number` in the size of `to`, encoded to its format.
+fn expected(number: u64, source: Format, to: Layout) -> Vec<u8> {
+    let scaler = Scaler::new(layout(number, source), to.width(), to.height()).unwrap();
+    let mut scaled = vec![0; scaler.output().bytes()];
+    scaler.scale(&picture(number, source), &mut scaled).unwrap();
+    let encoder = Encoder::between(*scaler.output(), to).unwrap();
+    let mut frame = vec![0; to.bytes()];
+    encoder.encode(&scaled, &mut frame).unwrap();
+    frame
+}
+
+/// Waits for the end of the source.
+fn finish(client: TextureClient) -> ClientStatistics {
+    let end = client.wait(HANGS).unwrap();
+    assert!(end.text.contains("source has ended"), "{end}");
+    client.stop()
+}
+
+#[test]
+fn every_frame_is_scaled_from_the_first_one_on() {
+    let combinations = [
+        (Transport::Udp, Format::Rgba8, Format::Rgba8, true),
+        (Transport::Udp, Format::Rgb24, Format::Bc1, false),
+        (Transport::Tcp, Format::Rgba8, Format::Bc1, true),
+        (Transport::Tcp, Format::Yuv420, Format::Yuv420, false),
+        (Transport::Rtp, Format::Rgb24, Format::YCoCgBc3, false),
+    ];
+    for (transport, source, format, packing) in combinations {
+        // The first pictures are larger than one of these sizes, and no larger than the other.
+        for max in [(40, 40), (100, 100)] {
+            let server = serve(Changing::new(source), |options| {
+                (options.transport, options.format, options.packing) =
+                    (transport, Some(format), packing);
+            });
+            let (client, seen) =
+                view(server.local_address(), |options| options.size_max = Some(max));
+            for number in 0..ALL {
+                let frame = seen.recv_timeout(HANGS).unwrap();
+                let name = format!("{transport} {source} {format} {max:?} {number}");
+                assert!(frame.number == number && frame.is_whole, "{name}");
+                let to = within(number, source, max).in_format(format);
+                assert_eq!(frame.layout, to, "{name}");
+                assert!(frame.octets == expected(number, source, to), "{name}");
+            }
+            let counts = finish(client);
+            assert_eq!((counts.frames_damaged, counts.frames_lost), (0, 0), "{counts:?}");
+        }
+    }
+}
+
+#[test]
+fn clients_of_several_sizes_have_each_their_own_and_change_it() {
+    let mut source = Changing::new(Format::Rgba8);
+    source.length = u64::MAX;
+    let server = serve(source, |options| options.transport = Transport::Tcp);
+    let next = |seen: &Receiver<Seen>, max: (u32, u32)| {
+        // Frames that were begun before the change still have the size before.
+        for _ in 0..1_000 {
+            let frame = seen.recv_timeout(HANGS).unwrap();
+            let of = within(frame.number, Format::Rgba8, max);
+            if frame.layout == of && frame.number % EACH == 3 && frame.layout.width() < 64 {
+                assert!(frame.octets == expected(frame.number, Format::Rgba8, of), "{max:?}");
+                return frame.number;
+            }
+        }
+        panic!("no frame within {max:?}");
+    };
+    let sizes = [(48, 48), (20, 100), (48, 48)];
+    let clients = sizes.map(|max| {
+        let (client, seen) = view(server.local_address(), |options| options.size_max = Some(max));
+        (client, seen, max)
+    });
+    for (_, seen, max) in &clients {
+        next(seen, *max);
+    }
+    for max in [(10, 10), (32, 60)] {
+        for (client, seen, _) in &clients {
+            client.set_size_max(Some(max));
+            next(seen, max);
+        }
+    }
+    let (client, seen, _) = &clients[0];
+    client.set_size_max(None);
+    let mut frames = std::iter::from_fn(|| seen.recv_timeout(HANGS).ok()).take(1_000);
+    assert!(frames.any(|frame| frame.layout.width() == 320), "the source's own size");
+    assert_eq!(server.counts().clients, 3);
+}
+
+/// A format and a size that are requested at once are both in the next offer.
+#[test]
+fn requests_before_the_next_offer_are_one() {
+    let mut source = Changing::new(Format::Rgba8);
+    source.length = u64::MAX;
+    let server = serve(source, |options| options.transport = Transport::Tcp);
+    let (client, seen) = view(server.local_address(), |_| {});
+    client.set_size_max(Some((16, 16)));
+    client.change(Some(Format::Bc1), None);
+    let mut frames = std::iter::from_fn(|| seen.recv_timeout(HANGS).ok()).take(1_000);
+    let is_both = |it: &Seen| it.layout.format() == Format::Bc1 && it.layout.width() <= 16;
+    assert!(frames.any(|frame| is_both(&frame)));
+}
+
+/// A network with 20 ms of delay that loses, reorders and duplicates packets.
+#[test]
+fn frames_are_scaled_on_a_network_that_loses_packets() {
+    let path = Path {
+        delay: Duration::from_millis(20),
+        jitter: Duration::from_millis(4),
+        jitter_reorders: true,
+        loss: Loss::Independent(0.02),
+        reordering: Straying::places(0.02, 1..=300),
+        duplication: Straying::places(0.02, 1..=20),
+        ..Path::default()
+    };
+    let mut source = Changing::new(Format::Rgba8);
+    source.rate = 25;
+    let server = serve(source, |options| options.transport = Transport::Udp);
+    let weather = Weather { path, seed: 5, ..Weather::default() };
+    let relay = Between::new(server.local_address(), weather);
+    let max = (50, 50);
+    let (client, seen) = view(relay.address(), |options| {
+        options.size_max = Some(max);
+        // The control connection has no delay here, by which the client would choose the number.
+        options.slots = 8;
+        options.deadline_max = HANGS / 10;
+        options.deadline_min = options.deadline_max;
+    });
+    let counts = finish(client);
+    let mut whole = 0;
+    for Seen { number, is_whole, layout, octets } in seen {
+        let to = within(number, Format::Rgba8, max);
+        assert_eq!(layout, to, "{number}");
+        assert!(!is_whole || octets == expected(number, Format::Rgba8, to), "{number}");
+        whole += u64::from(is_whole);
+    }
+    let all = counts.frames_whole + counts.frames_damaged + counts.frames_lost;
+    assert!(all == ALL && whole > ALL / 2, "{counts:?}");
+}
+
+#[test]
+fn what_is_not_scaled_arrives_as_it_is() {
+    let own = |server: &TextureServer, transport| {
+        let (client, _seen) = view(server.local_address(), |options| {
+            (options.size_max, options.transport) = (Some((16, 16)), transport);
+        });
+        client.set_size_max(Some((8, 8)));
+        let size = client.shape().map(|it| (it.layout().width(), it.layout().height()));
+        assert_eq!(size, Some((64, 48)));
+        client.change(None, None);
+    };
+    let endless = |format| Changing { length: EACH, rate: 5, ..Changing::new(format) };
+    // The server's own choice; pictures of blocks, and of pixels that share octets; a group.
+    own(&serve(endless(Format::Rgba8), |options| options.scaling = false), None);
+    own(&serve(endless(Format::Bc1), |_| {}), None);
+    own(&serve(endless(Format::Rgb565), |_| {}), None);
+    if cfg!(target_os = "linux") {
+        let port = 20_000 + (std::process::id() % 40_000) as u16;
+        let group = MulticastGroup::new(([239, 255, 77, 78], port).into());
+        let server = serve(endless(Format::Rgba8), |options| options.multicast = Some(group));
+        own(&server, Some(Transport::Multicast));
+    }
+}
+
+#[test]
+fn a_size_that_no_frame_can_have_is_none() {
+    let server = serve(Changing::new(Format::Rgba8), |options| options.transport = Transport::Tcp);
+    for size in [(0, 0), (0, 9), (9, 0), (32_769, 9), (u32::MAX, u32::MAX)] {
+        let (client, seen) = view(server.local_address(), |options| options.size_max = Some(size));
+        client.set_size_max(Some(size));
+        let frame = seen.recv_timeout(HANGS).unwrap();
+        assert_eq!((frame.layout.width(), frame.layout.height()), (64, 48), "{size:?}");
+    }
+}
+
+#[test]
+fn an_older_client_is_offered_no_sizes() {
+    let server = serve(Changing::new(Format::Rgba8), |_| {});
+    let offer = |abilities| {
+        let mut control = Stranger::connect(server.local_address());
+        control.request(Wishes { abilities, ..wishes(Transport::Udp) })
+    };
+    let older = Abilities::RECOVERY.with(Abilities::COLOUR);
+    assert_eq!(offer(older).abilities, older);
+    assert_eq!(offer(Abilities::SIZES).abilities, Abilities::SIZES);
+}
+
+#[test]
+fn strangers_who_request_sizes_all_the_time_disturb_nobody() {
+    let mut source = Changing::new(Format::Rgba8);
+    (source.length, source.live) = (u64::MAX, Some(Arc::default()));
+    let server = serve(source, |options| options.timing = Timing::Live);
+    let strange = Wishes { abilities: Abilities::SIZES, ..wishes(Transport::Udp) };
+    let change = |size| Change { size_max: Some(size), ..Change::default() };
+    // Before the first offer is accepted a size is requested once, and twice.
+    for (number, sizes) in [vec![(1, 1)], vec![(1, 1), (2, 2)]].into_iter().enumerate() {
+        let mut control = Stranger::connect(server.local_address());
+        let offer = control.request(strange);
+        assert_eq!((offer.epoch, offer.mode.width), (0, 64));
+        for size in sizes {
+            control.send(&Message::Change(change(size)));
+        }
+        let Some(Message::Offer(offer)) = control.receive() else { panic!("no second offer") };
+        assert_eq!((offer.epoch, offer.mode.width, offer.mode.height), (1, 1, 1));
+        assert_eq!(offer.token, offer.token);
+        if number == 1 {
+            let end = control.receive();
+            assert!(
+                matches!(&end, Some(Message::Stop { reason: Reason::OutOfTurn, .. })),
+                "{end:?}"
+            );
+        }
+    }
+    // One that streams requests every size there is, as fast as it can, and accepts none.
+    let mut control = Stranger::connect(server.local_address());
+    let offer = control.request(strange);
+    control.accept();
+    let sockets = (0..).zip(&offer.ports).map(|(unit, port)| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&binding(offer.token, unit), ("127.0.0.1", *port)).unwrap();
+        socket
+    });
+    let sockets: Vec<_> = sockets.collect();
+    while control.receive() != Some(Message::Start { epoch: 0 }) {}
+    let (client, seen) = view(server.local_address(), |options| options.size_max = Some((33, 33)));
+    let flood = std::thread::spawn(move || {
+        for number in 0..20_000_u32 {
+            let sides = (number % 300 + 1, number / 7 % 300 + 1);
+            if !control.send(&Message::Change(change(sides))) {
+                break;
+            }
+        }
+        drop((control, sockets));
+    });
+    // Some pictures of a live source are left out, by a busy machine more.
+    let mut next = 0;
+    let mut check = |count| {
+        for _ in 0..count {
+            let frame = seen.recv_timeout(HANGS).unwrap();
+            let is_it = |&number: &u64| {
+                let to = within(number, Format::Rgba8, (33, 33));
+                frame.layout == to && frame.octets == expected(number, Format::Rgba8, to)
+            };
+            let found = (next..next + 1_000).find(is_it);
+            next = found.expect("a picture that follows those before") + 1;
+        }
+    };
+    check(30);
+    flood.join().unwrap();
+    check(30);
+    client.stop();
+}
