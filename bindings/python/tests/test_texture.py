@@ -360,6 +360,34 @@ def test_a_client_may_ask_for_another_format() -> None:
         assert "ycocg-bc3" in (frame.format for frame in islice(client, 2_000))
 
 
+def test_a_client_may_ask_for_a_largest_size() -> None:
+    array = ramps(1)[0]
+    halves = array.reshape(24, 2, 32, 2, 3).astype(np.uint16).sum(axis=(1, 3))
+    with (
+        rushes.TextureServer(HERE, pictures([array] * 2_000)) as server,
+        rushes.TextureClient(server.local_address, transport="tcp", size_max=(32, 100)) as client,
+    ):
+        frame = client.pull_frame(TIME_LIMIT)
+        assert frame is not None
+        assert np.array_equal(np.asarray(frame), (halves + 2) // 4)
+        client.change(size_max=(16, 16))
+        assert (16, 12) in ((frame.width, frame.height) for frame in islice(client, 500))
+        client.change(size_max=(0, 0))
+        assert (64, 48) in ((frame.width, frame.height) for frame in islice(client, 500))
+        for size in [(0, 9), (9, 0), (32_769, 9)]:
+            with pytest.raises(rushes.ConfigError, match="size_max"):
+                client.change(size_max=size)
+            with pytest.raises(rushes.ConfigError, match="size_max"):
+                rushes.TextureClient(server.local_address, size_max=size)
+    with (
+        rushes.TextureServer(HERE, "pattern:64x48@100", scaling=False) as server,
+        rushes.TextureClient(server.local_address, size_max=(32, 32)) as client,
+    ):
+        frame = client.pull_frame(TIME_LIMIT)
+        assert frame is not None
+        assert (frame.width, frame.height) == (64, 48)
+
+
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(rushes.ConfigError, match="bc9"):
         rushes.TextureServer(HERE, "pattern:64x48@100", format="bc9")

@@ -1,19 +1,25 @@
 //! Clients that request frames of a largest size, to which the server scales its pictures.
-#![cfg(feature = "texture")]
+#![cfg(all(feature = "texture", feature = "zrtp"))]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod texture_world;
 
-use std::net::UdpSocket;
+use std::io::Cursor;
+use std::net::{TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use rushes::delivery::control::{Abilities, Change, Message, Reason, Wishes};
-use rushes::texture::{
-    ClientOptions, ClientStatistics, Encoder, Format, Layout, MemorySink, MulticastGroup, Scaler,
-    ServerOptions, TextureClient, TextureFrame, TextureServer, Timing, Transport, fitted,
+use rushes::delivery::control::{
+    Abilities, Accept, Change, Message, Offer, Opening, Reason, Token, VideoMode, Wishes,
 };
+use rushes::texture::{
+    ClientOptions, ClientStatistics, Encoder, Format, FrameRate, Layout, LiveOptions, LiveSource,
+    MemorySink, MulticastGroup, Scaler, ServerOptions, TextureClient, TextureFrame, TextureServer,
+    Timing, Transport, fitted,
+};
+use rushes::zrtp::ZrtpConfig;
+use rushes::{Security, Suite};
 use rushes_netsim::{Loss, Path, Straying};
 use texture_world::changing::{Changing, EACH, SIZES, layout, picture};
 use texture_world::relay::{Between, Weather};
@@ -74,6 +80,15 @@ fn expected(number: u64, source: Format, to: Layout) -> Vec<u8> {
     frame
 }
 
+/// Returns the number of the picture of which a frame was made, from `next` on. Those of a session that began later, or
+/// that misses some, have other numbers.
+fn picture_of(frame: &Seen, max: (u32, u32), next: u64) -> Option<u64> {
+    (next..next + 1_000).find(|&number| {
+        let to = within(number, Format::Rgba8, max);
+        frame.layout == to && frame.octets == expected(number, Format::Rgba8, to)
+    })
+}
+
 /// Waits for the end of the source.
 fn finish(client: TextureClient) -> ClientStatistics {
     let end = client.wait(HANGS).unwrap();
@@ -115,40 +130,39 @@ fn every_frame_is_scaled_from_the_first_one_on() {
 
 #[test]
 fn clients_of_several_sizes_have_each_their_own_and_change_it() {
-    let mut source = Changing::new(Format::Rgba8);
-    source.length = u64::MAX;
-    let server = serve(source, |options| options.transport = Transport::Tcp);
-    let next = |seen: &Receiver<Seen>, max: (u32, u32)| {
-        // Frames that were begun before the change still have the size before.
-        for _ in 0..1_000 {
-            let frame = seen.recv_timeout(HANGS).unwrap();
-            let of = within(frame.number, Format::Rgba8, max);
-            if frame.layout == of && frame.number % EACH == 3 && frame.layout.width() < 64 {
-                assert!(frame.octets == expected(frame.number, Format::Rgba8, of), "{max:?}");
-                return frame.number;
+    // Frames that were begun before a change still have the size before.
+    let check = |seen: &Receiver<Seen>, max: (u32, u32)| {
+        let mut frames = std::iter::from_fn(|| seen.recv_timeout(HANGS).ok()).take(500);
+        assert!(
+            frames.any(|frame| picture_of(&frame, max, 0).is_some()),
+            "no frame within {max:?}"
+        );
+    };
+    for transport in [Transport::Udp, Transport::Tcp, Transport::Rtp] {
+        let mut source = Changing::new(Format::Rgba8);
+        source.length = u64::MAX;
+        let server = serve(source, |options| options.transport = transport);
+        // The last one has a single unit from then on.
+        let clients = [(48, 48), (20, 100), (48, 48), (1, 1)].map(|max| {
+            let (client, seen) =
+                view(server.local_address(), |options| options.size_max = Some(max));
+            (client, seen, max)
+        });
+        for (_, seen, max) in &clients {
+            check(seen, *max);
+        }
+        for max in [(10, 10), (32, 60)] {
+            for (client, seen, _) in &clients {
+                client.set_size_max(Some(max));
+                check(seen, max);
             }
         }
-        panic!("no frame within {max:?}");
-    };
-    let sizes = [(48, 48), (20, 100), (48, 48)];
-    let clients = sizes.map(|max| {
-        let (client, seen) = view(server.local_address(), |options| options.size_max = Some(max));
-        (client, seen, max)
-    });
-    for (_, seen, max) in &clients {
-        next(seen, *max);
+        let (client, seen, _) = &clients[3];
+        client.set_size_max(None);
+        let mut frames = std::iter::from_fn(|| seen.recv_timeout(HANGS).ok()).take(1_000);
+        assert!(frames.any(|frame| frame.layout.width() == 320), "the source's own size");
+        assert_eq!(server.counts().clients, clients.len());
     }
-    for max in [(10, 10), (32, 60)] {
-        for (client, seen, _) in &clients {
-            client.set_size_max(Some(max));
-            next(seen, max);
-        }
-    }
-    let (client, seen, _) = &clients[0];
-    client.set_size_max(None);
-    let mut frames = std::iter::from_fn(|| seen.recv_timeout(HANGS).ok()).take(1_000);
-    assert!(frames.any(|frame| frame.layout.width() == 320), "the source's own size");
-    assert_eq!(server.counts().clients, 3);
 }
 
 /// A format and a size that are requested at once are both in the next offer.
@@ -205,15 +219,17 @@ fn frames_are_scaled_on_a_network_that_loses_packets() {
 #[test]
 fn what_is_not_scaled_arrives_as_it_is() {
     let own = |server: &TextureServer, transport| {
-        let (client, _seen) = view(server.local_address(), |options| {
+        let (client, seen) = view(server.local_address(), |options| {
             (options.size_max, options.transport) = (Some((16, 16)), transport);
         });
+        assert!(!client.is_scalable());
         client.set_size_max(Some((8, 8)));
-        let size = client.shape().map(|it| (it.layout().width(), it.layout().height()));
-        assert_eq!(size, Some((64, 48)));
-        client.change(None, None);
+        for _ in 0..5 {
+            let frame = seen.recv_timeout(HANGS).unwrap();
+            assert_eq!((frame.layout.width(), frame.layout.height()), (64, 48));
+        }
     };
-    let endless = |format| Changing { length: EACH, rate: 5, ..Changing::new(format) };
+    let endless = |format| Changing { length: EACH, rate: 20, ..Changing::new(format) };
     // The server's own choice; pictures of blocks, and of pixels that share octets; a group.
     own(&serve(endless(Format::Rgba8), |options| options.scaling = false), None);
     own(&serve(endless(Format::Bc1), |_| {}), None);
@@ -229,12 +245,147 @@ fn what_is_not_scaled_arrives_as_it_is() {
 #[test]
 fn a_size_that_no_frame_can_have_is_none() {
     let server = serve(Changing::new(Format::Rgba8), |options| options.transport = Transport::Tcp);
-    for size in [(0, 0), (0, 9), (9, 0), (32_769, 9), (u32::MAX, u32::MAX)] {
+    let all = [(0, 0), (0, 9), (9, 0), (u32::MAX, u32::MAX)].map(|size| (size, (64, 48)));
+    for (size, expected) in all.into_iter().chain([((u32::MAX, 24), (32, 24))]) {
         let (client, seen) = view(server.local_address(), |options| options.size_max = Some(size));
+        assert!(client.is_scalable());
         client.set_size_max(Some(size));
-        let frame = seen.recv_timeout(HANGS).unwrap();
-        assert_eq!((frame.layout.width(), frame.layout.height()), (64, 48), "{size:?}");
+        for _ in 0..5 {
+            let frame = seen.recv_timeout(HANGS).unwrap();
+            assert_eq!((frame.layout.width(), frame.layout.height()), expected, "{size:?}");
+        }
     }
+}
+
+/// Keys that are given, and those that the ends agree on while their control connection is still clear.
+#[test]
+fn sizes_are_requested_over_secured_connections() {
+    let keys = Security::shared(Suite::AeadAes128Gcm, &[7; 28]).unwrap();
+    for security in [keys, Security::Zrtp(ZrtpConfig::default())] {
+        let server = serve(Changing::new(Format::Rgba8), |options| {
+            options.transport = Transport::Rtp;
+            options.security = Some(security.clone());
+        });
+        let max = (40, 40);
+        let (client, seen) = view(server.local_address(), |options| {
+            (options.size_max, options.security) = (Some(max), Some(security.clone()));
+        });
+        for number in 0..ALL {
+            let frame = seen.recv_timeout(HANGS).unwrap();
+            let to = within(number, Format::Rgba8, max);
+            assert!(frame.number == number && frame.layout == to, "{number}");
+            assert!(frame.octets == expected(number, Format::Rgba8, to), "{number}");
+        }
+        finish(client);
+    }
+}
+
+/// Pictures of a pipe are given while they are still read.
+#[test]
+fn pictures_of_a_pipe_are_scaled_when_they_are_whole() {
+    let layout = Layout::new(Format::Yuv420, 640, 480).unwrap();
+    let picture = |number: usize| {
+        (0..layout.bytes()).map(move |at| (at * (number + 3) >> 4) as u8).collect::<Vec<_>>()
+    };
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let mut octets = b"YUV4MPEG2 W640 H480 F50:1 C420jpeg\n".to_vec();
+        for number in 0..10 {
+            octets.extend(b"FRAME\n");
+            octets.extend(picture(number));
+        }
+        let opened = LiveSource::open(
+            "pipe".as_ref(),
+            LiveOptions::default(),
+            move || Ok(Cursor::new(octets)),
+            || false,
+        );
+        let mut options = ServerOptions::default();
+        (options.transport, options.timing) = (transport, Timing::EveryFrame);
+        let local = "127.0.0.1:0".parse().unwrap();
+        let server = TextureServer::serve(local, opened.unwrap().unwrap(), options).unwrap();
+        let (client, seen) =
+            view(server.local_address(), |options| options.size_max = Some((320, 320)));
+        let scaler = Scaler::new(layout, 320, 240).unwrap();
+        for number in 0..10 {
+            let frame = seen.recv_timeout(HANGS).unwrap();
+            let mut scaled = vec![0; scaler.output().bytes()];
+            scaler.scale(&picture(number), &mut scaled).unwrap();
+            assert!(frame.octets == scaled, "{transport} {number}");
+        }
+        finish(client);
+    }
+}
+
+#[test]
+fn units_that_were_bound_before_the_second_offer_stay_bound() {
+    let server = serve(Changing::new(Format::Rgba8), |_| {});
+    let mut control = Stranger::connect(server.local_address());
+    let offer = control.request(Wishes { abilities: Abilities::SIZES, ..wishes(Transport::Udp) });
+    let sockets = (0..).zip(&offer.ports).map(|(unit, port)| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&binding(offer.token, unit), ("127.0.0.1", *port)).unwrap();
+        socket
+    });
+    let _sockets: Vec<_> = sockets.collect();
+    // The format is not one of the client's: it gets the other one, and the size.
+    let change = Change { format: 63, size_max: Some((32, 32)), rate: None };
+    control.send(&Message::Change(change));
+    let second = control.receive();
+    assert!(
+        matches!(&second, Some(Message::Offer(it)) if it.mode.format == offer.mode.format && it.mode.width == 32),
+        "{second:?}"
+    );
+    control.send(&Message::Accept(Accept { epoch: 1, ports: Vec::new(), ssrcs: Vec::new() }));
+    assert_eq!(control.receive(), Some(Message::Start { epoch: 1 }));
+}
+
+/// A server of an older release, which does not know sizes, is sent no request that only asks for one.
+#[test]
+fn an_older_server_is_sent_no_request_for_a_size() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = std::thread::spawn(move || {
+        let mut control = Stranger::new(listener.accept().unwrap().0);
+        let Some(Opening::Control(wishes)) = control.receive_opening() else {
+            panic!("no opening")
+        };
+        assert!(wishes.abilities.contains(Abilities::SIZES));
+        let rate = FrameRate { numerator: 10, denominator: 1 };
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let offer = Offer {
+            token: Token([1; 16]),
+            epoch: 0,
+            mode: VideoMode { width: 64, height: 48, rate, format: Format::Bc1.number() },
+            transport: Transport::Udp,
+            units: [1, 0, 0],
+            stripe_rows: 12,
+            payload: 1_400,
+            first_frame: 0,
+            ports: vec![socket.local_addr().unwrap().port()],
+            ssrcs: Vec::new(),
+            clock_rate: 0,
+            abilities: Abilities::default(),
+            colour: [0; 4],
+            group: None,
+        };
+        control.send(&Message::Offer(Box::new(offer)));
+        assert!(matches!(control.receive(), Some(Message::Accept(_))));
+        control.send(&Message::Start { epoch: 0 });
+        let mut received = Vec::new();
+        while let Some(message) = control.receive() {
+            received.push(message.name());
+        }
+        received
+    });
+    let (client, _seen) = view(address, |options| options.size_max = Some((16, 16)));
+    assert!(!client.is_scalable());
+    client.set_size_max(Some((8, 8)));
+    std::thread::sleep(Duration::from_millis(100));
+    client.change(Some(Format::Bc3), None);
+    std::thread::sleep(Duration::from_millis(100));
+    client.stop();
+    let received = served.join().unwrap();
+    assert_eq!(received.iter().filter(|name| **name == "Change").count(), 1, "{received:?}");
 }
 
 #[test]
@@ -256,24 +407,25 @@ fn strangers_who_request_sizes_all_the_time_disturb_nobody() {
     let server = serve(source, |options| options.timing = Timing::Live);
     let strange = Wishes { abilities: Abilities::SIZES, ..wishes(Transport::Udp) };
     let change = |size| Change { size_max: Some(size), ..Change::default() };
-    // Before the first offer is accepted a size is requested once, and twice.
-    for (number, sizes) in [vec![(1, 1)], vec![(1, 1), (2, 2)]].into_iter().enumerate() {
+    // Before the first offer is accepted, a size is requested once, and twice.
+    for requests in [1, 2] {
         let mut control = Stranger::connect(server.local_address());
         let offer = control.request(strange);
         assert_eq!((offer.epoch, offer.mode.width), (0, 64));
-        for size in sizes {
-            control.send(&Message::Change(change(size)));
+        for _ in 0..requests {
+            control.send(&Message::Change(change((1, 1))));
         }
-        let Some(Message::Offer(offer)) = control.receive() else { panic!("no second offer") };
-        assert_eq!((offer.epoch, offer.mode.width, offer.mode.height), (1, 1, 1));
-        assert_eq!(offer.token, offer.token);
-        if number == 1 {
-            let end = control.receive();
-            assert!(
-                matches!(&end, Some(Message::Stop { reason: Reason::OutOfTurn, .. })),
-                "{end:?}"
-            );
+        if requests == 2 {
+            let (reason, _) = control.receive_end().unwrap();
+            assert_eq!(reason, Reason::OutOfTurn);
+            continue;
         }
+        let second = match control.receive() {
+            Some(Message::Offer(second)) => second,
+            other => panic!("{other:?} for a second offer"),
+        };
+        assert_eq!((second.epoch, second.mode.width, second.mode.height), (1, 1, 1));
+        assert_eq!(second.token, offer.token);
     }
     // One that streams requests every size there is, as fast as it can, and accepts none.
     let mut control = Stranger::connect(server.local_address());
@@ -301,11 +453,7 @@ fn strangers_who_request_sizes_all_the_time_disturb_nobody() {
     let mut check = |count| {
         for _ in 0..count {
             let frame = seen.recv_timeout(HANGS).unwrap();
-            let is_it = |&number: &u64| {
-                let to = within(number, Format::Rgba8, (33, 33));
-                frame.layout == to && frame.octets == expected(number, Format::Rgba8, to)
-            };
-            let found = (next..next + 1_000).find(is_it);
+            let found = picture_of(&frame, (33, 33), next);
             next = found.expect("a picture that follows those before") + 1;
         }
     };

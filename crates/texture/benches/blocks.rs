@@ -1,4 +1,4 @@
-//! Encoders and decoders of a 2160p frame on one core, interleaved with copies of the same number
+//! Encoders, decoders and scalers of a 2160p frame on one core, interleaved with copies of the same number
 //! of bytes.
 //!
 //! `cargo bench -p rushes-texture`. Every turn measures every case once, so that other load on the
@@ -8,11 +8,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use rushes_texture::InstructionSet;
 use rushes_texture::rows::{
     DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3,
     ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
 };
+use rushes_texture::{Format, InstructionSet, Layout, Scaler};
 
 const WIDTH: usize = 3840;
 const HEIGHT: usize = 2160;
@@ -116,11 +116,26 @@ fn decoders(rgba: &[u8], cases: &mut Vec<Case<'_>>) {
     }
 }
 
+fn scalers<'a>(rgba: &'a [u8], cases: &mut Vec<Case<'a>>) {
+    for format in [Format::Rgba8, Format::Yuv420] {
+        let Ok(layout) = Layout::new(format, WIDTH as u32, HEIGHT as u32) else { continue };
+        for (width, height) in [(2560, 1440), (1920, 1080), (640, 360)] {
+            let Ok(scaler) = Scaler::new(layout, width, height) else { continue };
+            let mut out = vec![0; scaler.output().bytes()];
+            cases.push(case(format!("scale {format} to {width}x{height}"), move || {
+                let _ = scaler.scale(black_box(&rgba[..layout.bytes()]), &mut out);
+                black_box(&mut out);
+            }));
+        }
+    }
+}
+
 fn main() {
     let rgba = frame();
     let (soft, mut cases) = (soft(&rgba), Vec::new());
     encoders(&rgba, &soft, &mut cases);
     decoders(&rgba, &mut cases);
+    scalers(&rgba, &mut cases);
     for turn in 0..=TURNS {
         for case in &mut cases {
             let start = Instant::now();

@@ -192,6 +192,35 @@ static void a_pattern_is_encoded_and_secured(bool zrtp) {
     (void)other;
 }
 
+static void count_small(void *user, const rushes_texture_frame *frame) {
+    struct seen *seen = user;
+    if (frame->width != 32 || frame->height != 16) atomic_fetch_add(&seen->wrong, 1);
+    atomic_fetch_add(&seen->frames, 1);
+}
+
+static void pictures_are_scaled_for_a_client_that_asks(bool scaling) {
+    struct seen seen = {0};
+    char address[32];
+    uint16_t port;
+    rushes_texture_options *options;
+    rushes_texture_server *server;
+    rushes_texture_client *client;
+    OK(rushes_texture_options_new(&options));
+    EXPECT(rushes_texture_options_size_max(options, 0, 16), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_options_size_max(options, 16, 32769), RUSHES_ERROR_ARGUMENT);
+    OK(rushes_texture_options_size_max(options, 64, 16));
+    OK(rushes_texture_options_scaling(options, scaling));
+    OK(rushes_texture_serve("127.0.0.1:0", "pattern:64x32@100", options, &server));
+    OK(rushes_texture_server_port(server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    OK(rushes_texture_connect(address, options, count_small, &seen, NULL, &client));
+    for (int n = 0; n < 20000 && atomic_load(&seen.frames) < 5; n++) nap();
+    OK(rushes_texture_client_close(client));
+    OK(rushes_texture_server_close(server));
+    OK(rushes_texture_options_close(options));
+    CHECK(atomic_load(&seen.frames) >= 5 && (atomic_load(&seen.wrong) == 0) == scaling);
+}
+
 /* A format that changes while a hook is slow. */
 struct change {
     rushes_texture_server *server;
@@ -330,6 +359,8 @@ int main(void) {
     unchanged_stripes_are_left_out(false, true);
     a_pattern_is_encoded_and_secured(false);
     a_pattern_is_encoded_and_secured(true);
+    pictures_are_scaled_for_a_client_that_asks(true);
+    pictures_are_scaled_for_a_client_that_asks(false);
     a_format_changes_between_two_calls();
     hooks_cannot_close_what_calls_them();
     the_quality_changes_the_blocks();

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use rushes::texture::{ClientStatistics, TextureClient as Client, TextureSink};
 
 use super::gpu::{Gpu, Handle};
-use super::options::{format, name_of, of_client, rate, requested_rate, resolve};
+use super::options::{changed_size_max, format, name_of, of_client, rate, requested_rate, resolve};
 use super::queue::{Frame, Next, Queue};
 use super::stats::TextureClientStatistics;
 use crate::error::{ConfigError, Failure, NetError, StateError};
@@ -247,13 +247,16 @@ impl TextureClient {
         py: Python<'_>,
         format: Option<&str>,
         rate: Option<Bound<'_, PyAny>>,
-        size_max: Option<(u32, u32)>,
+        size_max: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let format = format.map(self::format).transpose()?;
         let rate = rate.map(|value| self::rate(&Setting { name: "rate", value })).transpose()?;
         let rate = rate.map(requested_rate);
+        let size_max = size_max
+            .map(|value| changed_size_max(&Setting { name: "size_max", value }))
+            .transpose()?;
         self.ask(py, |client| {
-            if size_max.is_some() {
+            if let Some(size_max) = size_max {
                 client.set_size_max(size_max);
             }
             if format.is_some() || rate.is_some() {

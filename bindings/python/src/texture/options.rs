@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rushes::texture::{
-    Adaptation, ClientOptions, Colour, Fec, Format, FrameRate, MulticastGroup, Rate, ServerOptions,
-    Timing, Transport,
+    Adaptation, ClientOptions, Colour, Fec, Format, FrameRate, MulticastGroup, Rate, SIDE_MAX,
+    ServerOptions, Timing, Transport,
 };
 use rushes::{Pacing, Security};
 
@@ -57,6 +57,24 @@ pub(super) fn rate(setting: &Setting<'_, '_>) -> PyResult<Rate> {
 /// Converts a rate to the form that a client requests.
 pub(super) fn requested_rate(rate: Rate) -> FrameRate {
     FrameRate { numerator: rate.numerator(), denominator: rate.denominator() }
+}
+
+/// Returns a largest width and height.
+fn size_max(setting: &Setting<'_, '_>) -> PyResult<(u32, u32)> {
+    let size = setting.get::<(u32, u32)>()?;
+    let is_valid = |side: u32| (1..=SIDE_MAX).contains(&side);
+    if is_valid(size.0) && is_valid(size.1) {
+        return Ok(size);
+    }
+    Err(setting.wrong(format!("frames have sides of 1 to {SIDE_MAX} pixels")))
+}
+
+/// Returns a largest width and height to change to; `None` for (0, 0), the source's own.
+pub(super) fn changed_size_max(setting: &Setting<'_, '_>) -> PyResult<Option<(u32, u32)>> {
+    if setting.get::<(u32, u32)>()? == (0, 0) {
+        return Ok(None);
+    }
+    size_max(setting).map(Some)
 }
 
 /// Returns the ratio of repair packets.
@@ -147,7 +165,7 @@ pub(super) fn of_client(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Client
             "units" => options.units = setting.int()?,
             "payload" => options.payload = setting.int()?,
             "rate" => options.rate = Some(requested_rate(rate(setting)?)),
-            "size_max" => options.size_max = Some(setting.get()?),
+            "size_max" => options.size_max = Some(size_max(setting)?),
             "frame_bytes_max" => options.frame_bytes_max = setting.int()?,
             "slots" => options.slots = setting.int()?,
             "recovery" => options.recovery = setting.get()?,

@@ -13,8 +13,8 @@ use rushes::{Burst, Pacing};
 
 use super::security::SecurityArgs;
 use super::values::{
-    SizeMax, parse_adaptation, parse_fec, parse_on, parse_packet, parse_pixels, parse_recovery,
-    parse_size_max, parse_transport,
+    SizeMax, parse_adaptation, parse_fec, parse_on, parse_packet, parse_pixels, parse_size_max,
+    parse_transport,
 };
 use crate::args::OutputArgs;
 use crate::endpoint::{Endpoint, parse_listen, parse_server};
@@ -149,7 +149,7 @@ pub(crate) struct DeliveryArgs {
     pub(crate) socket_buffer: usize,
     /// What to do about packets that did not arrive (UDP): on, the default, requests them as long as an
     /// answer can be in time (view) and sends them again (serve); off does not
-    #[arg(long, value_parser = parse_recovery, default_value = "on", action = ArgAction::Set, value_name = "on|off",
+    #[arg(long, value_parser = parse_on, default_value = "on", action = ArgAction::Set, value_name = "on|off",
         hide_default_value = true, help_heading = "Delivery")]
     pub(crate) recovery: bool,
     /// Whether stripes that have not changed are left out, and others are sent as LZ4 blocks: on or off. By

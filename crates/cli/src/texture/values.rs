@@ -41,13 +41,6 @@ pub(crate) enum SizeMax {
     Window,
 }
 
-impl SizeMax {
-    /// Returns whether frames of this width and height are larger than it allows.
-    pub(crate) fn is_exceeded(self, size: (u32, u32)) -> bool {
-        matches!(self, Self::Pixels(width, height) if size.0 > width || size.1 > height)
-    }
-}
-
 pub(crate) fn parse_size_max(text: &str) -> Result<SizeMax, String> {
     if text == "window" {
         return Ok(SizeMax::Window);
@@ -62,14 +55,10 @@ pub(crate) fn parse_size_max(text: &str) -> Result<SizeMax, String> {
 
 /// Parses the value of a switch.
 pub(crate) fn parse_on(text: &str) -> Result<bool, String> {
-    parse_recovery(text).map_err(|_| "it is on or off".to_owned())
-}
-
-pub(crate) fn parse_recovery(text: &str) -> Result<bool, String> {
     match text {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err("recovery is on or off".to_owned()),
+        _ => Err("the value is on or off".to_owned()),
     }
 }
 
@@ -109,10 +98,8 @@ mod tests {
         assert!(parse_packet("4").is_err() && parse_packet("2M").is_err());
         assert_eq!(parse_adaptation("format"), Ok(Adaptation::Format));
         assert!(parse_adaptation("rate").is_err());
-        assert_eq!((parse_recovery("on"), parse_recovery("off")), (Ok(true), Ok(false)));
-        assert!(parse_recovery("rtx").is_err());
-        assert_eq!(parse_on("on"), Ok(true));
-        assert_eq!(parse_on("lz4"), Err("it is on or off".to_owned()));
+        assert_eq!((parse_on("on"), parse_on("off")), (Ok(true), Ok(false)));
+        assert_eq!(parse_on("lz4"), Err("the value is on or off".to_owned()));
         assert_eq!(parse_size_max("1280x720"), Ok(SizeMax::Pixels(1280, 720)));
         assert_eq!(parse_size_max("window"), Ok(SizeMax::Window));
         assert!(["0x5", "5", "32769x1", "Window"].iter().all(|text| parse_size_max(text).is_err()));

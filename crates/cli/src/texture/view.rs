@@ -53,6 +53,8 @@ pub(super) type Wishes = Arc<Mutex<Vec<Wish>>>;
 /// The formats that are asked for in turn.
 const FORMATS: [Format; 4] = [Format::Bc1, Format::YCoCgBc3, Format::Yuv420, Format::Rgb24];
 
+const NOT_SCALED: &str = "the server does not scale its pictures";
+
 /// Time for which the size of a window must stay as it is before frames of that size are asked for.
 const RESIZING: Duration = Duration::from_millis(300);
 
@@ -140,10 +142,9 @@ pub(super) fn receive<S: TextureSink + 'static>(
     let beginning = Beginning::new(server, &client);
     let live = Live::new(args.report);
     live.print(&format!("receiving {beginning}"));
-    if let (Some(max), Some(size)) = (args.max_size, size_of(&client))
-        && max.is_exceeded(size)
-    {
-        live.print("the server does not scale its pictures: --max-size has no effect");
+    if args.max_size.is_some() && !client.is_scalable() {
+        let scales = if is_of_group { "a multicast group has one size" } else { NOT_SCALED };
+        live.print(&format!("{scales}: --max-size has no effect"));
     }
     let transfer = client.shape().map(|shape| shape.layout().colour().transfer);
     // These name the curve for other programs.

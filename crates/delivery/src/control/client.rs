@@ -173,11 +173,8 @@ impl Client {
     /// [`Abilities::SIZES`]; [`CommandError::Offer`] for a format that the client did not list,
     /// [`CommandError::Backlog`] if the server does not read.
     pub fn change(&mut self, change: Change) -> Result<(), CommandError> {
-        let pending = self.pending.as_ref().filter(|it| {
-            let is_first = self.state == State::Negotiating && it.offer.epoch == 0;
-            is_first && it.offer.abilities.contains(Abilities::SIZES)
-        });
-        let is_answer = pending.is_some();
+        let pending = self.pending.as_ref();
+        let is_answer = pending.is_some_and(|pending| pending.can_be_changed(self.state));
         if !is_answer {
             self.expect_live()?;
         }

@@ -22,7 +22,8 @@ pub enum ServerEvent {
         /// The epoch.
         epoch: u16,
     },
-    /// The client requests a change: call [`Server::change`](super::Server::change) or ignore it.
+    /// The client requests a change: call [`Server::change`](super::Server::change) or ignore it. Before the first offer
+    /// is accepted it waits for another: call [`Server::offer`](super::Server::offer).
     ChangeWanted(Change),
     /// The client's counters.
     Report(Report),

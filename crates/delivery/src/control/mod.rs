@@ -136,7 +136,7 @@
 //! |---|---|---|---|---|
 //! | *Opening* | 5 s | opening, control | asks the application | *Negotiating* |
 //! | | | opening, unit | hands the connection over | *Stopped* |
-//! | *Negotiating* | 5 s, then 5 s | application offers | `Offer` | *Negotiating* |
+//! | *Negotiating* | 5 s each | application offers | `Offer` | *Negotiating* |
 //! | | | application refuses | `Refuse` | *Stopped* |
 //! | | | `Change`, once, with *sizes* | notifies the application, which offers again | *Negotiating* |
 //! | | | `Accept` | | *Binding* |

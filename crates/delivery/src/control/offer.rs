@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 
 use super::error::OfferError;
+use super::state::State;
 use super::transport::{Abilities, FrameRate, Token, Transport};
 use super::{PAYLOAD_MAX, SIDE_MAX, UNITS_MAX};
 
@@ -174,6 +175,15 @@ impl Offer {
 pub(super) struct Pending {
     pub(super) offer: Offer,
     pub(super) is_accepted: bool,
+}
+
+impl Pending {
+    /// Returns whether a client in this state may request a change instead of accepting the offer: the first one, with
+    /// sizes.
+    pub(super) fn can_be_changed(&self, state: State) -> bool {
+        let is_first = state == State::Negotiating && self.offer.epoch == 0;
+        is_first && !self.is_accepted && self.offer.abilities.contains(Abilities::SIZES)
+    }
 }
 
 /// A client's answer to an [`Offer`].

@@ -195,7 +195,7 @@ mod tests {
         Opening::Control(wishes).write(&mut octets);
         assert_eq!(octets[8..17], [0, 0, 0, 0, 0, 0, 2, 129, 0x0e]);
         assert_eq!(Opening::parse(&octets), Ok(Some((Opening::Control(wishes), 32))));
-        // A client of an older release has no such bit, whatever it has in its set of formats.
+        // Without the ability it is 0, whatever the set of formats has there.
         (wishes.abilities, wishes.formats.0) = (Abilities::default(), u64::MAX);
         octets.clear();
         Opening::Control(wishes).write(&mut octets);

@@ -124,10 +124,8 @@ impl Server {
         self.events.pop()
     }
 
-    /// Makes the offer that [`ServerEvent::Wants`] requests. Its epoch must be 0.
-    ///
-    /// If [`ServerEvent::ChangeWanted`] follows before the offer is accepted, the client waits for another one, with
-    /// epoch 1.
+    /// Makes the offer that [`ServerEvent::Wants`] requests. Its epoch must be 0, or 1 if it is the second one: the
+    /// answer to a [`ServerEvent::ChangeWanted`] before the first was accepted.
     ///
     /// # Errors
     /// [`CommandError::State`] if none is requested or one was made; [`CommandError::Offer`] if
@@ -302,7 +300,7 @@ impl Server {
                 let pong = Pong { id: ping.id, t1: ping.t1, t2, t3: t2 };
                 self.outbox.write_if_room(&Message::Pong(pong));
             }
-            Message::Change(change) if is_offered && self.can_change_first() => {
+            Message::Change(change) if self.can_be_changed() => {
                 (self.pending, self.first_epoch) = (None, 1);
                 self.deadline = Some(now + OFFER_TIMEOUT);
                 self.events.push(ServerEvent::ChangeWanted(change));
@@ -331,11 +329,8 @@ impl Server {
     }
 
     /// Returns whether the client may request a change instead of accepting what it is offered.
-    fn can_change_first(&self) -> bool {
-        let pending = self.pending.as_ref().filter(|_| self.state == State::Negotiating);
-        pending.is_some_and(|pending| {
-            pending.offer.epoch == 0 && pending.offer.abilities.contains(Abilities::SIZES)
-        })
+    fn can_be_changed(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.can_be_changed(self.state))
     }
 
     /// Returns whether the offer in force has these abilities.

@@ -152,7 +152,8 @@ pub trait Viewer {
     /// are visible.
     fn lines(&mut self, shown: &Shown) -> Vec<String>;
 
-    /// Called with the size of the window's inside in pixels once it shows a frame, and whenever it has changed since.
+    /// Called with the size of the window's inside in pixels once it is final, with the first frame at the latest, and
+    /// whenever it changes.
     fn resized(&mut self, _width: u32, _height: u32) {}
 
     /// Called for a key that the window does not use itself, with its character in lower case.

@@ -21,7 +21,7 @@ pub fn fitted(size: (u32, u32), max: (u32, u32)) -> (u32, u32) {
     let is_wide = of(width, height_max) >= of(height, width_max);
     let (part, whole) = if is_wide { (width_max, width) } else { (height_max, height) };
     let fit = |side: u32| {
-        let side = of(side, part) / u64::from(whole);
+        let side = of(side, part) / u64::from(whole).max(1);
         u32::try_from(side).unwrap_or(u32::MAX) & !1
     };
     (fit(width).max(1), fit(height).max(1))
@@ -44,6 +44,7 @@ mod tests {
             ((1, 32_768), (1, 1), (1, 1)),
             ((3, 3), (1, 3), (1, 1)),
             ((0, 0), (0, 0), (0, 0)),
+            ((0, 5), (0, 0), (1, 1)),
         ] {
             assert_eq!(fitted(size, max), expected, "{size:?} in {max:?}");
         }

@@ -3,12 +3,17 @@
 mod fit;
 mod spans;
 
+use std::ops::Range;
+
 pub use fit::fitted;
 
 use crate::colour::Siting;
-use crate::error::{CodecError, check_input, check_output};
+use crate::convert::Loop;
+use crate::dispatch::vectorised;
+use crate::error::{CodecError, check_input, check_output, check_rows};
 use crate::format::Format;
-use crate::layout::{Layout, PlaneLayout};
+use crate::instruction_set::InstructionSet;
+use crate::layout::Layout;
 
 use self::spans::{ONE_BITS, Spans};
 
@@ -35,6 +40,7 @@ pub struct Scaler {
     output: Layout,
     /// The columns and the rows of each plane that the pixels of the output cover.
     planes: Vec<[Spans; 2]>,
+    set: InstructionSet,
 }
 
 impl Scaler {
@@ -64,7 +70,7 @@ impl Scaler {
             let columns = Spans::new(ratio, (from.width, to.width), is_left);
             [columns, Spans::new((input.height(), height), (from.height, to.height), is_top)]
         });
-        Ok(Self { input, output, planes: planes.collect() })
+        Ok(Self { input, output, planes: planes.collect(), set: InstructionSet::fastest() })
     }
 
     /// Returns the layout of pictures.
@@ -83,17 +89,39 @@ impl Scaler {
     ///
     /// [`CodecError::Input`] or [`CodecError::Output`] if one of them has another length than its layout.
     pub fn scale(&self, picture: &[u8], out: &mut [u8]) -> Result<(), CodecError> {
-        check_input(self.input.bytes(), picture.len())?;
         check_output(self.output.bytes(), out.len())?;
-        for (plane, sides) in self.planes.iter().enumerate() {
-            let (from, to) = (&self.input.planes()[plane], &self.output.planes()[plane]);
-            let octets = &picture[from.row_range(&(0..from.rows))];
+        for (plane, to) in self.output.planes().iter().enumerate() {
             let out = &mut out[to.row_range(&(0..to.rows))];
-            match channels(self.input.format()) {
-                Some(3) => scale_plane::<3>((from, octets), sides, (to, out)),
-                Some(4) => scale_plane::<4>((from, octets), sides, (to, out)),
-                _ => scale_plane::<1>((from, octets), sides, (to, out)),
-            }
+            self.scale_rows(picture, plane, 0..to.rows, out)?;
+        }
+        Ok(())
+    }
+
+    /// Scales the part of a picture that some rows of a plane cover, into `out`.
+    ///
+    /// # Errors
+    ///
+    /// [`CodecError::Input`] or [`CodecError::Output`] if the picture has another length than its layout or `out` than
+    /// the rows; [`CodecError::Plane`] or [`CodecError::Rows`] if there is no such plane or row.
+    pub fn scale_rows(
+        &self,
+        picture: &[u8],
+        plane: usize,
+        rows: Range<u32>,
+        out: &mut [u8],
+    ) -> Result<(), CodecError> {
+        check_input(self.input.bytes(), picture.len())?;
+        let planes = self.planes.len();
+        let sides = self.planes.get(plane).ok_or(CodecError::Plane { plane, planes })?;
+        let (from, to) = (&self.input.planes()[plane], &self.output.planes()[plane]);
+        check_rows(&rows, to.rows)?;
+        check_output(to.row_range(&rows).len(), out.len())?;
+        let octets = &picture[from.row_range(&(0..from.rows))];
+        let part = Part { row_bytes: [from.row_bytes, to.row_bytes], octets, sides, rows, out };
+        match channels(self.input.format()) {
+            Some(3) => vectorised::<Average<3>>(self.set, part),
+            Some(4) => vectorised::<Average<4>>(self.set, part),
+            _ => vectorised::<Average<1>>(self.set, part),
         }
         Ok(())
     }
@@ -109,37 +137,77 @@ fn channels(format: Format) -> Option<usize> {
     }
 }
 
-/// Scales a plane whose pixels have `C` values: each row of the output is made of sums of whole rows, which compilers
-/// turn into vectors.
-fn scale_plane<const C: usize>(
-    (from, octets): (&PlaneLayout, &[u8]),
-    [columns, rows]: &[Spans; 2],
-    (to, out): (&PlaneLayout, &mut [u8]),
-) {
-    let mut sums = vec![0_u32; from.row_bytes];
-    for (row, out) in out.chunks_exact_mut(to.row_bytes).enumerate() {
-        sums.fill(0);
-        let (first, weights) = rows.get(row);
-        for (&weight, values) in weights.iter().zip(octets.chunks_exact(from.row_bytes).skip(first))
-        {
-            for (sum, &value) in sums.iter_mut().zip(values) {
-                *sum += u32::from(value) * u32::from(weight);
-            }
-        }
-        let (pixels, _) = sums.as_chunks::<C>();
-        let (out, _) = out.as_chunks_mut::<C>();
-        for (column, out) in out.iter_mut().enumerate() {
-            let (first, weights) = columns.get(column);
-            // The weights of each side add up to 2^12, so that 255 becomes less than 2^32.
-            let mut all = [1 << (2 * ONE_BITS - 1); C];
-            for (&weight, values) in weights.iter().zip(&pixels[first..]) {
-                for (sum, &value) in all.iter_mut().zip(values) {
-                    *sum += value * u32::from(weight);
+/// The loop that scales rows of a plane whose pixels have `C` values.
+struct Average<const C: usize>;
+
+/// Rows of a scaled plane, and what they are made of.
+struct Part<'a> {
+    /// Octets in a row of the plane before and after.
+    row_bytes: [usize; 2],
+    /// The plane.
+    octets: &'a [u8],
+    /// The spans of its columns and rows.
+    sides: &'a [Spans; 2],
+    rows: Range<u32>,
+    out: &'a mut [u8],
+}
+
+impl<const C: usize> Loop for Average<C> {
+    type Arguments<'a> = Part<'a>;
+
+    #[inline(always)]
+    fn run(part: Part<'_>) {
+        let Part { row_bytes: [from, to], octets, sides: [columns, spans], rows, out } = part;
+        let mut sums = vec![0_u32; from];
+        for (row, out) in rows.zip(out.chunks_exact_mut(to)) {
+            sums.fill(0);
+            let (first, weights) = spans.get(row as usize);
+            let covered = octets.chunks_exact(from).skip(first);
+            for (&weight, values) in weights.iter().zip(covered) {
+                for (sum, &value) in sums.iter_mut().zip(values) {
+                    *sum += u32::from(value) * u32::from(weight);
                 }
             }
-            *out = all.map(|sum| (sum >> (2 * ONE_BITS)) as u8);
+            let (pixels, out) = (sums.as_chunks::<C>().0, out.as_chunks_mut::<C>().0);
+            match columns.len {
+                1 => average::<C, 1>(pixels, columns, out),
+                2 => average::<C, 2>(pixels, columns, out),
+                3 => average::<C, 3>(pixels, columns, out),
+                4 => average::<C, 4>(pixels, columns, out),
+                _ => {
+                    for (column, out) in out.iter_mut().enumerate() {
+                        let (first, weights) = columns.get(column);
+                        *out = weighted(&pixels[first..], weights);
+                    }
+                }
+            }
         }
     }
+}
+
+/// Averages the pixels of a row, of which each of the output covers `N`.
+#[inline(always)]
+fn average<const C: usize, const N: usize>(
+    pixels: &[[u32; C]],
+    columns: &Spans,
+    out: &mut [[u8; C]],
+) {
+    for (out, (first, weights)) in out.iter_mut().zip(columns.all::<N>()) {
+        *out = weighted(&pixels[first..first + N], weights);
+    }
+}
+
+/// Returns the average of pixels that are multiplied by 2<sup>12</sup>. With the weights 255 becomes less than
+/// 2<sup>32</sup>.
+#[inline(always)]
+fn weighted<const C: usize>(pixels: &[[u32; C]], weights: &[u16]) -> [u8; C] {
+    let mut sums = [1 << (2 * ONE_BITS - 1); C];
+    for (pixel, &weight) in pixels.iter().zip(weights) {
+        for (sum, &value) in sums.iter_mut().zip(pixel) {
+            *sum += value * u32::from(weight);
+        }
+    }
+    sums.map(|sum| (sum >> (2 * ONE_BITS)) as u8)
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! The pixels that those of a smaller picture cover, along one side.
 
+use std::ops::Range;
+
 /// The weights of a pixel's span add up to 2 to this power.
 pub(super) const ONE_BITS: u32 = 12;
 
 /// The pixels of one side of a plane that each pixel of the smaller plane covers, with their weights.
 #[derive(Clone, Debug)]
 pub(super) struct Spans {
-    /// The first pixel covered, and the end of the weights; they begin at the end of those before.
-    spans: Vec<(u32, u32)>,
+    /// The first pixel of each span.
+    firsts: Vec<u32>,
+    /// Pixels of the longest span. The others have weights of 0 after, or at the end of the side before, their own.
+    pub(super) len: usize,
     weights: Vec<u16>,
 }
 
@@ -18,36 +22,47 @@ impl Spans {
     /// Chroma is either in the middle of two pixels of the picture or, if `is_first`, on the first of them. Its span is
     /// then earlier by a quarter of what the distance of two pixels has grown by.
     pub(super) fn new((from, to): (u32, u32), plane: (u32, u32), is_first: bool) -> Self {
-        let [from, to, len] = [from, to, plane.0].map(i64::from);
+        let [from, to, side] = [from, to, plane.0].map(i64::from);
         // Positions are in parts of a pixel of the input, of which it has this many.
         let parts = 4 * to;
         let shift = if is_first { from - to } else { 0 };
-        let (mut spans, mut weights) = (Vec::new(), Vec::new());
-        for pixel in 0..i64::from(plane.1) {
-            let start = 4 * pixel * from - shift;
-            let last = (len - 1) * parts;
-            let end = (start + 4 * from).clamp(1, len * parts);
-            let start = start.clamp(0, last.min(end - 1));
-            let whole = end - start;
-            let first = start / parts;
+        let covered = |pixel: u32| {
+            let start = 4 * i64::from(pixel) * from - shift;
+            let end = (start + 4 * from).min(side * parts);
+            start.clamp(0, end - 1)..end
+        };
+        let pixels = |area: &Range<i64>| area.start / parts..(area.end + parts - 1) / parts;
+        let areas: Vec<_> = (0..plane.1).map(covered).collect();
+        let lens = areas.iter().map(pixels).map(|pixels| pixels.end - pixels.start);
+        let len = lens.max().unwrap_or(1);
+        let (mut firsts, mut weights) = (Vec::new(), Vec::new());
+        for area in areas {
+            let first = pixels(&area).start.min(side - len);
+            firsts.push(first as u32);
             let mut before = 0;
-            for covered in first..(end + parts - 1) / parts {
+            for pixel in first..first + len {
                 // The sum up to each pixel is rounded, so that that of all is exact.
-                let sum = ((covered + 1) * parts).min(end) - start;
+                let sum = ((pixel + 1) * parts).clamp(area.start, area.end) - area.start;
+                let whole = area.end - area.start;
                 let sum = ((sum << ONE_BITS) + whole / 2) / whole;
                 weights.push((sum - before) as u16);
                 before = sum;
             }
-            spans.push((first as u32, weights.len() as u32));
         }
-        Self { spans, weights }
+        Self { firsts, len: len as usize, weights }
     }
 
-    /// Returns the first pixel that this one covers, and the weights of all that it covers.
+    /// Returns the first pixel of a span, and the weights of its pixels.
+    #[inline]
     pub(super) fn get(&self, pixel: usize) -> (usize, &[u16]) {
-        let begin = pixel.checked_sub(1).map_or(0, |before| self.spans[before].1 as usize);
-        let (first, end) = self.spans[pixel];
-        (first as usize, &self.weights[begin..end as usize])
+        (self.firsts[pixel] as usize, &self.weights[pixel * self.len..][..self.len])
+    }
+
+    /// Returns the first pixel of each span and the weights of its pixels, of spans with `N`.
+    #[inline(always)]
+    pub(super) fn all<const N: usize>(&self) -> impl Iterator<Item = (usize, &[u16; N])> {
+        let firsts = self.firsts.iter().map(|&first| first as usize);
+        firsts.zip(self.weights.as_chunks().0)
     }
 }
 
@@ -57,7 +72,7 @@ mod tests {
 
     fn all(spans: &Spans) -> Vec<(usize, Vec<u16>)> {
         let get = |pixel| spans.get(pixel);
-        (0..spans.spans.len()).map(get).map(|(first, weights)| (first, weights.to_vec())).collect()
+        (0..spans.firsts.len()).map(get).map(|(first, weights)| (first, weights.to_vec())).collect()
     }
 
     #[test]
@@ -76,7 +91,7 @@ mod tests {
         let left = Spans::new((8, 4), (4, 2), true);
         assert_eq!(all(&left)[1], (1, vec![512, 2048, 1536]));
         // At the edge only the inside counts.
-        assert_eq!(all(&left)[0], (0, vec![2341, 1755]));
+        assert_eq!(all(&left)[0], (0, vec![2341, 1755, 0]));
     }
 
     #[test]
@@ -87,7 +102,7 @@ mod tests {
                     let sides = (from, to);
                     let plane = (u32::div_ceil(from, plane), u32::div_ceil(to, plane));
                     let spans = Spans::new(sides, plane, is_first);
-                    assert_eq!(spans.spans.len(), plane.1 as usize);
+                    assert_eq!(spans.firsts.len(), plane.1 as usize);
                     for (first, weights) in all(&spans) {
                         let sum: u32 = weights.iter().copied().map(u32::from).sum();
                         assert_eq!(sum, 1 << ONE_BITS, "{sides:?} {is_first}");

@@ -82,6 +82,12 @@ fn a_side_does_not_grow_and_lengths_are_checked() {
     let (picture, mut out) = ([0; 192], [0; 48]);
     assert!(matches!(scaler.scale(&picture[1..], &mut out), Err(CodecError::Input { .. })));
     assert!(matches!(scaler.scale(&picture, &mut out[1..]), Err(CodecError::Output { .. })));
+    let mut part =
+        |plane, rows, len: usize| scaler.scale_rows(&picture, plane, rows, &mut out[..len]);
+    assert_eq!(part(0, 1..3, 24), Ok(()));
+    assert!(matches!(part(0, 1..3, 25), Err(CodecError::Output { .. })));
+    assert!(matches!(part(0, 3..5, 24), Err(CodecError::Rows { .. })));
+    assert!(matches!(part(1, 0..2, 24), Err(CodecError::Plane { .. })));
 }
 
 #[test]

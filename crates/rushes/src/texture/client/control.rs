@@ -143,7 +143,7 @@ impl Control {
 
     fn handle(&mut self, event: ClientEvent) {
         match event {
-            ClientEvent::Offered(offer) if self.is_too_large(&offer) => {
+            ClientEvent::Offered(offer) if self.is_to_be_limited(&offer) => {
                 let size_max = valid_size(self.inner.options.size_max);
                 let change = Change { size_max, ..Change::default() };
                 if let Err(error) = self.machine.change(change) {
@@ -155,12 +155,7 @@ impl Control {
                 self.offered = Some((offer, drain));
                 self.poll_offer();
             }
-            ClientEvent::Streaming { epoch } => {
-                if !std::mem::replace(&mut self.has_begun, true) && epoch == 0 {
-                    // The first offer was small enough; a later one need not be.
-                    self.inner.limit_size();
-                }
-            }
+            ClientEvent::Streaming { .. } => self.has_begun = true,
             ClientEvent::Frame(notice) => {
                 if self.notices.len() == NOTICES_MAX {
                     self.notices.pop_front();
@@ -183,13 +178,13 @@ impl Control {
         }
     }
 
-    /// Returns whether another offer is to be requested instead of accepting the first one.
-    fn is_too_large(&self, offer: &Offer) -> bool {
-        let (mode, max) = (offer.mode, valid_size(self.inner.options.size_max));
-        let is_first = offer.epoch == 0 && !self.has_begun;
-        is_first
+    /// Returns whether the first offer is answered with the largest size. Even if its pictures are small enough, later
+    /// ones need not be.
+    fn is_to_be_limited(&self, offer: &Offer) -> bool {
+        offer.epoch == 0
+            && !self.has_begun
             && offer.abilities.contains(Abilities::SIZES)
-            && max.is_some_and(|(width, height)| mode.width > width || mode.height > height)
+            && valid_size(self.inner.options.size_max).is_some()
     }
 
     /// Reports to the sink when a frame was captured, if the clocks were compared.
@@ -307,8 +302,10 @@ impl Control {
             if !offer.is_some_and(|offer| offer.abilities.contains(Abilities::SIZES)) {
                 change.size_max = None;
             }
-            // A request that fails is dropped; the stream continues unchanged.
-            let _ = self.machine.change(change);
+            if change != Change::default() {
+                // A request that fails is dropped; the stream continues unchanged.
+                let _ = self.machine.change(change);
+            }
         }
         self.measure(now);
         self.request_missing(now);

@@ -75,6 +75,7 @@ struct State {
     shape: Option<TextureShape>,
     rate: Option<FrameRate>,
     transport: Option<Transport>,
+    is_scalable: bool,
     /// The session of the units' streams, over RTP.
     session: Option<Session>,
     change: Option<Change>,
@@ -199,6 +200,12 @@ impl TextureClient {
         lock(&self.inner.state).transport
     }
 
+    /// Returns whether the server scales its pictures down to a largest size, if one is requested: one of an older
+    /// release, one whose pictures are blocks, and one by multicast does not.
+    pub fn is_scalable(&self) -> bool {
+        lock(&self.inner.state).is_scalable
+    }
+
     /// Returns the frames per second, or `None` before the first offer.
     pub fn rate(&self) -> Option<FrameRate> {
         lock(&self.inner.state).rate
@@ -227,7 +234,7 @@ impl TextureClient {
     /// Requests frames of up to this size from now on, as [`ClientOptions::size_max`] does for the first ones; with
     /// `None`, those of the source's own size.
     ///
-    /// Where the server cannot scale, nothing changes.
+    /// Where the [server does not scale](Self::is_scalable), nothing changes.
     pub fn set_size_max(&self, size: Option<(u32, u32)>) {
         let size_max = Some(valid_size(size).unwrap_or_default());
         self.request(Change { size_max, ..Change::default() });
@@ -276,10 +283,10 @@ impl TextureClient {
     }
 }
 
-/// Returns the size, if frames can have it.
+/// Returns a largest size as it is sent: sides that no frame exceeds are the longest ones, and 0 limits nothing.
 fn valid_size(size: Option<(u32, u32)>) -> Option<(u32, u32)> {
-    let sides = 1..=SIDE_MAX;
-    size.filter(|(width, height)| sides.contains(width) && sides.contains(height))
+    let (width, height) = size.filter(|&(width, height)| width > 0 && height > 0)?;
+    Some((width.min(SIDE_MAX), height.min(SIDE_MAX)))
 }
 
 impl Drop for TextureClient {
@@ -361,6 +368,7 @@ impl Inner {
             state.shape = Some(shape);
             state.rate = Some(offer.mode.rate);
             state.transport = Some(offer.transport);
+            state.is_scalable = offer.abilities.contains(Abilities::SIZES);
             state.past = sum(state.past, past);
         }
         self.shared.set_frames(Arc::new(frames));
@@ -417,15 +425,6 @@ impl Inner {
     /// Returns whether the transport is lossless.
     fn is_reliable(&self) -> bool {
         lock(&self.state).transport == Some(Transport::Tcp)
-    }
-
-    /// Requests the largest size of the options, unless the application has requested another one meanwhile.
-    fn limit_size(&self) {
-        if let Some(size_max) = valid_size(self.options.size_max) {
-            let mut state = lock(&self.state);
-            let change = Change { size_max: Some(size_max), ..Change::default() };
-            state.change = Some(change.then(state.change.unwrap_or_default()));
-        }
     }
 
     fn take_change(&self) -> Option<Change> {

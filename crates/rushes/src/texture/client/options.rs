@@ -27,7 +27,7 @@ pub struct ClientOptions {
     ///
     /// The server scales larger pictures down to the largest size that fits, with the same ratio of the sides; it
     /// scales none up. One of an older release, or that cannot scale its pictures, sends them as they are, which
-    /// [`TextureClient::shape`](crate::texture::TextureClient::shape) shows. A size with a 0 in it, or with a side of over 32 768, is none.
+    /// [`TextureClient::shape`](crate::texture::TextureClient::shape) shows. A size with a 0 in it is none.
     pub size_max: Option<(u32, u32)>,
     /// Maximum bytes of a frame in memory, 512 MiB by default. The client refuses offers of larger
     /// frames.

@@ -51,17 +51,7 @@ pub(super) fn choose(
     }
     let units = if wishes.units == 0 { options.units } else { usize::from(wishes.units) };
     let units = units.min(units_left);
-    let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
-    let payload = if wished == 0 { default_payload(transport) } else { wished };
-    let payload_max = match transport {
-        Transport::Udp | Transport::Multicast => UDP_PAYLOAD_MAX,
-        Transport::Tcp => PAYLOAD_MAX,
-        Transport::Rtp => rtp::PAYLOAD_MAX,
-    };
-    if payload > payload_max {
-        let text = format!("{payload} octets per packet exceed {payload_max} for {transport}");
-        return Err((Reason::PacketSize, text));
-    }
+    let payload = payload_of(wishes, options, transport)?;
     let has_colour = wishes.abilities.contains(Abilities::COLOUR);
     let quality = options.quality;
     let encoded = |is_packed| {
@@ -90,24 +80,42 @@ pub(super) fn choose(
     if is_packed {
         encoding = encoded(true)?;
     }
+    let is_scaled = options.scaling
+        && transport != Transport::Multicast
+        && wishes.abilities.contains(Abilities::SIZES)
+        && Scaler::supports(source.layout.format());
     let used = [
         (is_recovered, Abilities::RECOVERY),
         (has_fec, Abilities::FEC),
         (is_packed, Abilities::PACKING),
         (has_colour, Abilities::COLOUR),
-        (
-            options.scaling
-                && transport != Transport::Multicast
-                && Scaler::supports(source.layout.format())
-                && wishes.abilities.contains(Abilities::SIZES),
-            Abilities::SIZES,
-        ),
+        (is_scaled, Abilities::SIZES),
     ];
     for (is_used, ability) in used {
         abilities = if is_used { abilities.with(ability) } else { abilities };
     }
     let encoding = Arc::new(encoding);
     Ok(Choice { encoding, transport, rate: slower(rate, wishes.rate), abilities })
+}
+
+/// Returns the octets of a packet after its header: those that a client requested, or those of the options.
+fn payload_of(
+    wishes: &Wishes,
+    options: &ServerOptions,
+    transport: Transport,
+) -> Result<usize, Refusal> {
+    let wished = if wishes.payload == 0 { options.payload } else { wishes.payload as usize };
+    let payload = if wished == 0 { default_payload(transport) } else { wished };
+    let max = match transport {
+        Transport::Udp | Transport::Multicast => UDP_PAYLOAD_MAX,
+        Transport::Tcp => PAYLOAD_MAX,
+        Transport::Rtp => rtp::PAYLOAD_MAX,
+    };
+    if payload > max {
+        let text = format!("{payload} octets per packet exceed {max} for {transport}");
+        return Err((Reason::PacketSize, text));
+    }
+    Ok(payload)
 }
 
 /// Returns the transport that a client requested, or that of the options.
@@ -133,17 +141,12 @@ fn check_group(wishes: &Wishes, options: &ServerOptions) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Returns the scaler of the source's pictures to the largest size that a client wants, if they are larger.
-fn scaler(source: &Layout, size_max: Option<(u32, u32)>) -> Option<Scaler> {
+/// Returns the width and height of the pictures that are encoded for a client with this largest size.
+pub(super) fn size_within(source: &Layout, size_max: Option<(u32, u32)>) -> (u32, u32) {
     let own = (source.width(), source.height());
-    let size = fitted(own, size_max?);
     // What cannot be scaled is sent as it is.
-    if size == own { None } else { Scaler::new(*source, size.0, size.1).ok() }
-}
-
-/// Returns the layout of the pictures that are encoded for a client with this largest size.
-pub(super) fn layout_within(source: &Layout, size_max: Option<(u32, u32)>) -> Layout {
-    scaler(source, size_max).map_or(*source, |scaler| *scaler.output())
+    let size_max = size_max.filter(|_| Scaler::supports(source.format()));
+    size_max.map_or(own, |size_max| fitted(own, size_max))
 }
 
 /// Creates the encoding of the source's pictures, scaled down to the largest size if there is one, to frames of a
@@ -157,7 +160,10 @@ pub(super) fn encode(
     (units, payload): (usize, usize),
     is_packed: bool,
 ) -> Result<Encoding, Refusal> {
-    let scaler = scaler(&source.layout, size_max);
+    let (width, height) = size_within(&source.layout, size_max);
+    let is_scaled = (width, height) != (source.layout.width(), source.layout.height());
+    let scaler = is_scaled.then(|| Scaler::new(source.layout, width, height)).transpose();
+    let scaler = scaler.map_err(|error| (Reason::Format, error.to_string()))?;
     let input = scaler.as_ref().map_or(source.layout, |scaler| *scaler.output());
     let mut layout = input.in_format(format);
     if !has_colour {

@@ -1,7 +1,7 @@
 //! Encoding of pictures into the stripes of a shape.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rushes_delivery::Stripe;
@@ -10,7 +10,7 @@ use rushes_texture::{CodecError, Encoder, Frame, Layout, Quality, Scaler};
 
 use super::super::error::TextureError;
 use super::super::shape::TextureShape;
-use super::shared::Shared;
+use super::scaled::{ScaledPicture, Scaling};
 
 /// Rows of the picture around those of a stripe that count as its own. Encoded blocks have 4 rows of pixels,
 /// of which the last one may reach beyond the picture.
@@ -28,24 +28,21 @@ pub(super) enum Picture {
         takes: Option<Duration>,
     },
     /// A picture of another size, which is made when it is needed.
-    Scaled {
-        /// The source's picture.
-        source: Box<Self>,
-        scaler: Arc<Scaler>,
-        /// The octets, shared with the sessions that send pictures of this size.
-        scaled: Arc<OnceLock<Frame>>,
-    },
+    Scaled(Arc<ScaledPicture>),
 }
 
 impl Picture {
     /// Returns the number of octets available, from the beginning.
-    fn so_far(&self) -> usize {
+    pub(super) fn so_far(&self) -> usize {
         match self {
             Self::Whole(frame) => frame.len(),
             Self::Growing { frame, .. } => frame.so_far(),
-            Self::Scaled { source, scaler, .. } => {
-                let is_whole = source.so_far() >= scaler.input().bytes();
-                if is_whole { scaler.output().bytes() } else { 0 }
+            Self::Scaled(scaled) => {
+                if scaled.is_ready() {
+                    scaled.layout().bytes()
+                } else {
+                    0
+                }
             }
         }
     }
@@ -55,7 +52,7 @@ impl Picture {
         match self {
             Self::Whole(frame) => frame.len(),
             Self::Growing { frame, .. } => frame.bytes(),
-            Self::Scaled { source, scaler, .. } => source.memory() + scaler.output().bytes(),
+            Self::Scaled(scaled) => scaled.memory(),
         }
     }
 
@@ -66,22 +63,11 @@ impl Picture {
     }
 
     /// Returns all octets, or an empty slice while the picture still grows.
-    fn whole(&self) -> &[u8] {
+    pub(super) fn whole(&self) -> &[u8] {
         match self {
             Self::Whole(frame) => frame,
             Self::Growing { frame, .. } => frame.whole().unwrap_or_default(),
-            Self::Scaled { source, scaler, scaled } => {
-                let picture = source.whole();
-                if picture.is_empty() {
-                    return picture;
-                }
-                scaled.get_or_init(|| {
-                    let mut out = vec![0; scaler.output().bytes()];
-                    // A picture of a wrong length cannot be encoded either: the session ends with the reason.
-                    let is_scaled = scaler.scale(picture, &mut out).is_ok();
-                    Frame::new(if is_scaled { out } else { Vec::new() })
-                })
-            }
+            Self::Scaled(scaled) => scaled.octets(),
         }
     }
 }
@@ -94,7 +80,7 @@ pub(super) struct Encoding {
     /// Of which version of the source's layout the pictures are.
     version: u64,
     /// What makes smaller pictures of the source's, if the client requested them.
-    scaler: Option<Arc<Scaler>>,
+    scaling: Option<Arc<Scaling>>,
 }
 
 impl Encoding {
@@ -102,29 +88,26 @@ impl Encoding {
     pub(super) fn new(input: Layout, shape: TextureShape) -> Result<Self, TextureError> {
         let encoder = Encoder::between(input, *shape.layout())?;
         let passes_through = input == *shape.layout();
-        Ok(Self { passes_through, encoder, shape, version: 0, scaler: None })
+        Ok(Self { passes_through, encoder, shape, version: 0, scaling: None })
     }
 
     /// Encodes what the scaler makes of the source's pictures, if there is one.
     pub(super) fn with_scaler(self, scaler: Option<Scaler>) -> Self {
-        Self { scaler: scaler.map(Arc::new), ..self }
+        Self { scaling: scaler.map(Scaling::new).map(Arc::new), ..self }
     }
 
-    /// Returns a picture of the source, or what was made of it for another encoding, as this one needs it. Sessions with
-    /// the same `shared` scale it once.
-    pub(super) fn prepare(&self, picture: Picture, shared: Option<&Shared>) -> Picture {
-        let source = match (picture, &self.scaler) {
-            (Picture::Scaled { source, scaler, scaled }, Some(own))
-                if own.output() == scaler.output() =>
-            {
-                return Picture::Scaled { source, scaler, scaled };
-            }
-            (Picture::Scaled { source, .. }, _) => *source,
-            (source, _) => source,
-        };
-        let Some(scaler) = self.scaler.clone() else { return source };
-        let scaled = shared.map(|shared| shared.scaled(scaler.output())).unwrap_or_default();
-        Picture::Scaled { source: Box::new(source), scaler, scaled }
+    /// Returns what makes smaller pictures of the source's, if they are sent so.
+    pub(super) fn scaling(&self) -> Option<&Arc<Scaling>> {
+        self.scaling.as_ref()
+    }
+
+    /// Returns the picture to encode for one of the source's; `scaled` is what is shared of it with other sessions, if
+    /// it has the right size.
+    pub(super) fn prepare(&self, source: Picture, scaled: Option<Arc<ScaledPicture>>) -> Picture {
+        let Some(scaling) = &self.scaling else { return source };
+        let scaled = scaled.filter(|scaled| scaled.layout() == scaling.output());
+        let own = || Arc::new(ScaledPicture::new(scaling.clone(), source));
+        Picture::Scaled(scaled.unwrap_or_else(own))
     }
 
     /// Encodes pictures of this version of the source's layout.
@@ -215,7 +198,7 @@ impl Encoding {
             let octets = match picture {
                 Picture::Whole(frame) => frame.get(range),
                 Picture::Growing { frame, .. } => frame.get(range, scratch),
-                Picture::Scaled { .. } => picture.whole().get(range),
+                Picture::Scaled(scaled) => scaled.octets().get(range),
             };
             return Ok(octets.unwrap_or_default());
         }

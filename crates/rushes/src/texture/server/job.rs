@@ -96,7 +96,7 @@ impl Job {
         let may_begin = match &self.picture {
             Picture::Whole(_) => return true,
             Picture::Growing { frame, .. } => self.may_begin || frame.is_whole(),
-            Picture::Scaled { .. } => true,
+            Picture::Scaled(_) => true,
         };
         let stripe = self.encoding.shape().plan().stripe(tile, index);
         may_begin && stripe.is_some_and(|stripe| self.encoding.is_ready(&self.picture, &stripe))
@@ -124,7 +124,7 @@ pub(super) fn may_begin(picture: &Picture, is_reliable: bool, interval: Duration
         Picture::Growing { takes, .. } if !is_reliable => {
             takes.is_some_and(|takes| takes <= (interval / 2).min(SPREAD_MAX))
         }
-        Picture::Growing { .. } | Picture::Whole(_) | Picture::Scaled { .. } => true,
+        Picture::Growing { .. } | Picture::Whole(_) | Picture::Scaled(_) => true,
     }
 }
 

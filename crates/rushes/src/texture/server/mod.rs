@@ -16,6 +16,7 @@ mod pace;
 mod packing;
 mod pending;
 mod places;
+mod scaled;
 mod session;
 mod shared;
 mod statistics;

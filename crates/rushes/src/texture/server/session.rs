@@ -46,7 +46,7 @@ pub(super) struct Session {
     freedom: Freedom,
     /// The largest size of pictures that it wants, if it has requested one.
     size_max: Option<(u32, u32)>,
-    /// The number of units that it binds: those of its first offer.
+    /// The number of units that it binds: those of the first offer that it accepts.
     units: usize,
     /// The client's request that is not offered yet: it waits for the end of another change.
     requested: Option<Change>,
@@ -223,28 +223,18 @@ impl Session {
         self.requested = Some(self.requested.unwrap_or_default().then(change));
     }
 
-    /// Takes the largest size out of a requested change; returns the rest, unless nothing changes by it.
-    fn take_size(&mut self, inner: &Inner, change: Change) -> Option<Change> {
-        let Some(size_max) = change.size_max else { return Some(change) };
-        self.size_max = Some(size_max).filter(|&size| size != (0, 0));
-        let now = choose::layout_within(&inner.feed.source().layout, self.size_max);
-        let mode = &self.offer.mode;
-        let is_kept = (now.width(), now.height()) == (mode.width, mode.height);
-        let rest = Change { size_max: None, ..change };
-        Some(rest).filter(|rest| !is_kept || *rest != Change::default())
-    }
-
-    /// Makes the offer that the client requested instead of accepting the first one: of this size, if possible.
-    fn offer_again(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
-        let change = self.take_size(inner, change).unwrap_or_default();
+    /// Makes the offer that the client requested instead of accepting the first one.
+    fn offer_again(&mut self, inner: &Inner, machine: &mut Server) {
+        let Some(change) = self.requested.take() else { return };
+        self.note_wishes(&change);
         let mode = self.offer.mode;
-        let number = if change.format == 0 { mode.format } else { change.format };
         let rate = choose::slower(inner.rate, change.rate.or(Some(mode.rate)));
-        let encoding = Format::from_number(number).map(|format| self.encoding(inner, format));
-        let encoding = match (encoding, &self.next) {
-            (Some(Ok(encoding)), _) => Arc::new(encoding),
-            (_, Some(first)) => first.clone(),
-            _ => return machine.stop(Reason::Unsupported, "nothing can be offered"),
+        // If it cannot have the format that it requested, it gets the one that it was offered.
+        let formats = [change.format, mode.format].into_iter().filter_map(Format::from_number);
+        let encoding = formats.map(|format| self.encoding(inner, format)).find_map(Result::ok);
+        let encoding = encoding.map(Arc::new).or_else(|| self.next.clone());
+        let Some(encoding) = encoding else {
+            return machine.stop(Reason::Unsupported, "nothing can be offered");
         };
         let with = (rate, self.offer.first_frame);
         let offer = choose::next_offer(&self.offer, &self.binding, encoding.shape(), with);
@@ -257,27 +247,60 @@ impl Session {
         }
     }
 
+    /// Notes what the server chooses no longer, as the client has requested it.
+    fn note_wishes(&mut self, change: &Change) {
+        self.freedom.has_format |= change.format != 0;
+        self.freedom.has_rate |= change.rate.is_some();
+        if let Some(size_max) = change.size_max {
+            self.size_max = Some(size_max).filter(|&size| size != (0, 0));
+        }
+    }
+
+    /// Returns whether the pictures would have another size now.
+    fn has_other_size(&self, inner: &Inner) -> bool {
+        let size = choose::size_within(&inner.feed.source().layout, self.size_max);
+        size != (self.offer.mode.width, self.offer.mode.height)
+    }
+
+    /// Offers what the client has requested.
+    fn offer_change_of_client(
+        &mut self,
+        inner: &Inner,
+        machine: &mut Server,
+        change: Change,
+    ) -> Result<(), NotOffered> {
+        if let Some(size_max) = change.size_max {
+            self.note_wishes(&Change { size_max: Some(size_max), ..Change::default() });
+        }
+        if change.format != 0 || change.rate.is_some() {
+            self.offer_instead(inner, machine, change)?;
+            self.note_wishes(&change);
+        } else if self.has_other_size(inner)
+            && let Some(step) = self.current_step()
+        {
+            self.offer_change(inner, machine, step)?;
+            // A size says nothing of losses: what was done about them stays.
+            self.is_step = true;
+        }
+        Ok(())
+    }
+
     /// Offers what the client or the application has requested, unless a change is in progress.
     fn offer_requested(&mut self, inner: &Inner, machine: &mut Server) {
-        if machine.state() == State::Negotiating
-            && let Some(change) = self.requested.take()
-        {
-            self.offer_again(inner, machine, change);
-        }
+        // What cannot be offered now is tried again; what never can be leaves the stream as it is.
+        let is_handled = |offered| !matches!(offered, Err(NotOffered::Now));
         if machine.state() == State::Streaming
             && let Some(change) = self.requested.take()
-            && let Some(change) = self.take_size(inner, change)
-            && self.offer_instead(inner, machine, change).is_ok()
+            && !is_handled(self.offer_change_of_client(inner, machine, change))
         {
-            self.freedom.has_format |= change.format != 0;
-            self.freedom.has_rate |= change.rate.is_some();
+            self.requested = Some(change);
         }
         let (wanted, format) = inner.wanted();
         if wanted != self.handled_changes && machine.state() == State::Streaming {
-            self.handled_changes = wanted;
-            let format = format.map_or(0, Format::number);
-            // If it cannot be offered, the stream stays as it is.
-            let _ = self.offer_instead(inner, machine, Change { format, ..Change::default() });
+            let change = Change { format: format.map_or(0, Format::number), ..Change::default() };
+            if is_handled(self.offer_instead(inner, machine, change)) {
+                self.handled_changes = wanted;
+            }
         }
     }
 
@@ -397,6 +420,10 @@ impl Session {
     /// Handles requests of other threads. The stream starts only once the control connection
     /// `is_sealed`.
     pub(super) fn poll_requests(&mut self, inner: &Inner, machine: &mut Server, is_sealed: bool) {
+        if machine.state() == State::Negotiating {
+            // Units that the client has bound early belong to this offer, too.
+            self.offer_again(inner, machine);
+        }
         let bound = if is_sealed { self.binding.newly_bound() } else { Vec::new() };
         for unit in bound {
             if let Err(error) = machine.unit_bound(Instant::now(), unit) {

@@ -8,12 +8,12 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rushes_delivery::Stripe;
-use rushes_texture::{Frame, Layout};
 
 use super::super::lock;
 use super::super::packing::pack;
 use super::super::shape::TextureShape;
 use super::encoding::{Encoding, Picture};
+use super::scaled::ScaledPicture;
 
 /// What is made of one picture, while it is given to the sessions.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     /// The encodings, one for each shape.
     stripes: Mutex<Vec<Arc<Stripes>>>,
     /// Smaller pictures, one for each size.
-    scaled: Mutex<Vec<(Layout, Arc<OnceLock<Frame>>)>>,
+    scaled: Mutex<Vec<Arc<ScaledPicture>>>,
 }
 
 impl Shared {
@@ -39,15 +39,20 @@ impl Shared {
         Some(stripes)
     }
 
-    /// Returns the picture in another size, which the first session that needs it makes.
-    pub(super) fn scaled(&self, layout: &Layout) -> Arc<OnceLock<Frame>> {
+    /// Returns the picture in the size of `encoding`; `None` if that is the source's own.
+    pub(super) fn scaled(
+        &self,
+        encoding: &Encoding,
+        picture: &Picture,
+    ) -> Option<Arc<ScaledPicture>> {
+        let scaling = encoding.scaling()?;
         let mut all = lock(&self.scaled);
-        if let Some((_, scaled)) = all.iter().find(|(other, _)| other == layout) {
-            return scaled.clone();
+        if let Some(scaled) = all.iter().find(|scaled| scaled.layout() == scaling.output()) {
+            return Some(scaled.clone());
         }
-        let scaled = Arc::default();
-        all.push((*layout, Arc::clone(&scaled)));
-        scaled
+        let scaled = Arc::new(ScaledPicture::new(scaling.clone(), picture.clone()));
+        all.push(scaled.clone());
+        Some(scaled)
     }
 }
 
@@ -116,7 +121,7 @@ impl Stripes {
 
 #[cfg(test)]
 mod tests {
-    use rushes_texture::{Format, Scaler};
+    use rushes_texture::{Format, Frame, Layout, Scaler};
 
     use super::*;
 
@@ -173,25 +178,22 @@ mod tests {
         };
         let all = [(Format::Bc1, 1_024), (Format::Rgba8, 1_024), (Format::Rgba8, 512)];
         let all = all.map(|(format, width)| encoding(format, width));
-        let pictures = all.each_ref().map(|it| it.prepare(picture.clone(), Some(&shared)));
-        let [first, second, other] = pictures.each_ref().map(|picture| match picture {
-            Picture::Scaled { scaled, .. } => scaled,
-            _ => panic!("it is not scaled"),
-        });
-        assert!(Arc::ptr_eq(first, second) && !Arc::ptr_eq(second, other));
-        assert!(first.get().is_none(), "nobody has needed it");
+        let scaled = all.each_ref().map(|it| shared.scaled(it, &picture).unwrap());
+        assert!(Arc::ptr_eq(&scaled[0], &scaled[1]) && !Arc::ptr_eq(&scaled[1], &scaled[2]));
+        let prepared = all[1].prepare(picture.clone(), Some(scaled[1].clone()));
         let stripe = all[1].shape().plan().stripe(0, 0).unwrap();
         let mut scratch = Vec::new();
-        let octets = all[1].stripe(&pictures[1], &stripe, &mut scratch).unwrap();
+        let octets = all[1].stripe(&prepared, &stripe, &mut scratch).unwrap();
+        assert_eq!(octets.as_ptr(), scaled[0].octets().as_ptr(), "it is made once, and not copied");
         let mut expected = vec![0; scaler(1_024).output().bytes()];
-        let Picture::Whole(frame) = &picture else { panic!("it is whole") };
-        scaler(1_024).scale(frame, &mut expected).unwrap();
-        assert!(octets == &expected[..octets.len()] && first.get().is_some());
-        // What was prepared for another size, or for none, is made of the source's picture again.
-        let again = all[2].prepare(pictures[0].clone(), None);
-        assert!(matches!(&again, Picture::Scaled { scaler, .. } if scaler.output().width() == 512));
-        let own = self::encoding(Format::Bc1, 1_408).prepare(again, None);
-        assert!(matches!(own, Picture::Whole(_)));
+        scaler(1_024).scale(picture.whole(), &mut expected).unwrap();
+        assert!(*octets == expected[..octets.len()]);
+        // What was shared in another size is of no use.
+        let other = all[2].prepare(picture.clone(), Some(scaled[0].clone()));
+        assert!(matches!(&other, Picture::Scaled(it) if it.layout().width() == 512));
+        let own = self::encoding(Format::Bc1, 1_408);
+        assert!(shared.scaled(&own, &picture).is_none());
+        assert!(matches!(own.prepare(picture, Some(scaled[0].clone())), Picture::Whole(_)));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::encoding::{Encoding, Picture};
 use super::job::{Job, may_begin};
 use super::pace::interval;
 use super::packing::{Before, Packs, Refresh};
+use super::scaled::ScaledPicture;
 use super::shared::{Shared, Stripes};
 
 /// Time after the last frame in which a client may request packets of it.
@@ -94,8 +95,10 @@ struct Waiting {
     /// Of which version of the source's layout it is.
     version: u64,
     captured_at: Instant,
-    /// The stripes shared with other sessions that were given the picture, in the shape at that time.
+    /// The stripes shared with other sessions that were given the picture, in the shape at that time, and the picture
+    /// in its size.
     stripes: Option<Arc<Stripes>>,
+    scaled: Option<Arc<ScaledPicture>>,
 }
 
 /// A client of a group.
@@ -333,12 +336,9 @@ impl Work {
         state.dropped += u64::from(state.waiting.is_some());
         let version = state.version;
         let encoding = state.encoding.as_deref().filter(|it| it.version() == version);
-        let picture = match encoding {
-            Some(encoding) => encoding.prepare(picture, shared),
-            None => picture,
-        };
         let stripes = encoding.and_then(|encoding| shared?.stripes(encoding));
-        state.waiting = Some(Waiting { picture, version, captured_at, stripes });
+        let scaled = encoding.and_then(|encoding| shared?.scaled(encoding, &picture));
+        state.waiting = Some(Waiting { picture, version, captured_at, stripes, scaled });
         drop(state);
         self.begun.notify_all();
     }
@@ -397,8 +397,8 @@ impl Work {
             state.dropped += 1;
             return self.room.notify_all();
         }
-        let Waiting { picture, captured_at, stripes, .. } = waiting;
-        let picture = encoding.prepare(picture, None);
+        let Waiting { picture, captured_at, stripes, scaled, .. } = waiting;
+        let picture = encoding.prepare(picture, scaled);
         // The shape may have changed while the picture waited: it is then encoded for this session alone.
         let shared = Mutex::new(stripes.filter(|stripes| stripes.are_of(&encoding)));
         let plan = encoding.shape().plan();
