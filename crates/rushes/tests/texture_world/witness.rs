@@ -44,7 +44,9 @@ pub(crate) struct Seen {
     pub(crate) damaged: u64,
     pub(crate) concealed: u64,
     pub(crate) packets_missing: u64,
+    pub(crate) first: Option<u64>,
     pub(crate) last: Option<u64>,
+    pub(crate) first_damaged: Option<u64>,
     pub(crate) faults: Vec<String>,
     pub(crate) ends: u32,
     /// Number of times that memory was requested.
@@ -222,7 +224,11 @@ impl TextureSink for Witness {
         }
         seen.frames += 1;
         seen.damaged += u64::from(!frame.is_whole());
+        if !frame.is_whole() {
+            seen.first_damaged.get_or_insert(number);
+        }
         seen.packets_missing += u64::from(frame.packets_missing());
+        seen.first.get_or_insert(number);
         seen.last = Some(number);
         seen.before = received;
     }
