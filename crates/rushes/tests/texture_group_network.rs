@@ -192,6 +192,21 @@ fn a_group_goes_on_after_its_path_was_cut_and_has_changed() {
     check_whole_until(&other, back);
 }
 
+/// The server has told both viewers before the path of one returns.
+#[test]
+fn a_viewer_whose_path_was_cut_at_the_end_hears_of_it() {
+    let Some(mut world) = World::new("e", &["", ""], FRAMES, None) else { return };
+    let mut cut = world.view(0, None);
+    let begun = cut.wait_for(0);
+    let other = world.view(1, PATIENT);
+    cut.wait_for(FRAMES - 20);
+    world.network.set_weather(0, "loss=1");
+    check_joined(&other.end(), begun);
+    world.network.set_weather(0, "");
+    let cut = cut.end();
+    assert_eq!(number(&cut, "frames") + number(&cut, "frames_lost"), FRAMES, "{cut}");
+}
+
 /// One stranger sends from the server's port of another machine, the other one from another port of the server's
 /// machine.
 #[test]

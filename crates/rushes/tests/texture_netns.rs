@@ -128,7 +128,7 @@ fn a_link_that_loses_swaps_and_repeats_packets_spoils_no_octet() {
         Ok(network) => network,
         Err(why) => return skipped::not_here(why),
     };
-    // A server that closes the control connection does not wait for the arrival of its last message.
+    // With `udp`, the control connection does not pause for what TCP sends again.
     let mild = "loss=0.01 delay=1 jitter=0.5 duplicate=0.01 udp=1";
     let rough = "loss=0.1 burst=2 delay=1 jitter=3 duplicate=0.05 udp=1";
     for (weather, shape) in [

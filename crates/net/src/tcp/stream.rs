@@ -257,11 +257,21 @@ impl TcpSocket {
         }
     }
 
+    /// Ends the direction to the peer, which reads the octets that were written and then the end. What the peer sends
+    /// can still be read.
+    pub fn end_writing(&self) {
+        self.shut(Shutdown::Write);
+    }
+
     /// Ends the connection. The peer reads the octets that were written and then the end; waits of
     /// other threads for this socket end. Nothing can be read or written here afterwards.
     pub fn shut_down(&self) {
+        self.shut(Shutdown::Both);
+    }
+
+    fn shut(&self, directions: Shutdown) {
         // This fails only if the connection has already ended.
-        if let Err(error) = self.stream.shutdown(Shutdown::Both) {
+        if let Err(error) = self.stream.shutdown(directions) {
             tracing::trace!(%error, peer = %self.peer, "the connection had already ended");
         }
     }

@@ -2,13 +2,16 @@
 
 use std::io::IoSlice;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{Channel, ChannelError, Client, Server};
 use rushes_net::{Interest, Read, TcpSocket};
 
 /// Maximum reads after a connection has broken.
 const LAST_READS_MAX: usize = 64;
+
+/// Longest wait for octets to skip before the reasons not to wait are checked.
+const LINGER_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The state machine of one side of a control connection.
 pub(super) trait Machine {
@@ -120,18 +123,44 @@ impl Wire {
 
     /// Sends the remaining octets, until `until` at the latest, and closes the connection.
     pub(super) fn finish(&mut self, machine: &mut impl Machine, until: Instant) {
+        self.finish_writing(machine, until);
+        self.socket.shut_down();
+    }
+
+    /// Sends the remaining octets, until `until` at the latest, and ends the direction to the peer.
+    pub(super) fn finish_writing(&mut self, machine: &mut impl Machine, until: Instant) {
         while self.flush(machine) && self.is_waiting() && Instant::now() < until {
             if self.socket.wait(Interest::Writable, Some(until), None).is_err() {
                 break;
             }
         }
-        self.socket.shut_down();
+        self.socket.end_writing();
+    }
+
+    /// Skips what the peer sends until it closes the connection, or `is_over`; returns whether the peer has.
+    ///
+    /// What arrives at a closed connection resets it, and then octets that the peer lost are not sent again.
+    pub(super) fn linger(&self, is_over: impl Fn() -> bool) -> bool {
+        let mut buffer = [0; 4096];
+        while !is_over() {
+            match self.socket.read(&mut buffer) {
+                Ok(Read::Octets(_)) => {}
+                Ok(Read::Nothing) => {
+                    let check = Some(Instant::now() + LINGER_INTERVAL);
+                    if self.socket.wait(Interest::Readable, check, None).is_err() {
+                        return true;
+                    }
+                }
+                Ok(Read::End) | Err(_) => return true,
+            }
+        }
+        false
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::cell::Cell;
 
     use rushes_net::{TcpListener, TcpOptions};
 
@@ -191,5 +220,34 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(talker.heard == [7; 10_000] && talker.is_closed, "{}", talker.heard.len());
+    }
+
+    /// A client sends reports until it hears of the end.
+    #[test]
+    fn what_a_peer_says_after_the_end_is_skipped_until_it_closes_the_connection() {
+        let until = Instant::now() + Duration::from_secs(20);
+        let options = TcpOptions::default();
+        let listener = TcpListener::bind("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let socket = TcpSocket::connect(listener.local_address(), &options, until).unwrap();
+        let peer = listener.accept(Some(until), None).unwrap().unwrap();
+        let mut wire = Wire::new(Arc::new(socket), Channel::clear());
+        let mut talker = Talker { said: b"the end".to_vec(), ..Talker::default() };
+        wire.finish_writing(&mut talker, until);
+        peer.write_all(&mut [IoSlice::new(&[7; 10_000])], Some(until), None).unwrap();
+        let looks = Cell::new(0);
+        assert!(!wire.linger(|| looks.replace(looks.get() + 1) > 5), "the peer has not closed it");
+        let (mut heard, mut buffer) = (Vec::<u8>::new(), [0; 100]);
+        loop {
+            match peer.read(&mut buffer).unwrap() {
+                Read::Octets(count) => heard.extend(&buffer[..count]),
+                Read::Nothing => {
+                    peer.wait(Interest::Readable, Some(until), None).unwrap();
+                }
+                Read::End => break,
+            }
+        }
+        assert_eq!(heard, b"the end");
+        drop(peer);
+        assert!(wire.linger(|| Instant::now() >= until), "the peer has closed it");
     }
 }

@@ -21,6 +21,9 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Time limit for sending the last message to a client.
 const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// Longest wait for a client to close the connection after the end of its session: TCP repeats what the client lost.
+const LINGER_MAX: Duration = Duration::from_secs(10);
+
 /// Serves a connection until its end.
 pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
     let span = tracing::info_span!("texture_session", peer = %socket.peer_address());
@@ -34,12 +37,17 @@ pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
         }
     };
     let wire = Wire::new(socket, channel);
-    let mut connection = Connection { inner, machine, wire, session: None, is_unit: false };
+    let mut connection =
+        Connection { inner, machine, wire, session: None, is_unit: false, has_told: false };
     connection.run();
     inner.pending.remove(&connection.wire.socket);
     connection.finish();
     if let Some(session) = connection.session.take() {
         session.end(inner);
+    }
+    if !connection.is_unit {
+        connection.linger();
+        connection.wire.socket.shut_down();
     }
 }
 
@@ -50,6 +58,8 @@ struct Connection<'a> {
     session: Option<Session>,
     /// Whether the connection belongs to a unit of another connection's session.
     is_unit: bool,
+    /// Whether this side has ended a session, and its client is to hear why.
+    has_told: bool,
 }
 
 impl Connection<'_> {
@@ -77,7 +87,7 @@ impl Connection<'_> {
         self.wire.socket.wait(self.wire.interest(), Some(due), waker).is_ok()
     }
 
-    /// Handles the last events, and sends the last message.
+    /// Handles the last events, and sends the last message. The client can still send.
     fn finish(&mut self) {
         while let Some(event) = self.machine.poll_event() {
             self.handle(event);
@@ -85,7 +95,24 @@ impl Connection<'_> {
         if self.is_unit {
             return;
         }
-        self.wire.finish(&mut self.machine, Instant::now() + FINISH_TIMEOUT);
+        self.wire.finish_writing(&mut self.machine, Instant::now() + FINISH_TIMEOUT);
+    }
+
+    /// Waits until a client has closed the connection, if it was told why its session has ended: it may have lost the
+    /// last message, and sends reports until it hears of it.
+    fn linger(&self) {
+        let socket = &self.wire.socket;
+        if !self.has_told {
+            return;
+        }
+        // Clients that do not close it push each other out.
+        let oldest = self.inner.pending.add(self.peer().ip(), socket);
+        oldest.inspect(|oldest| oldest.shut_down());
+        let until = Instant::now() + LINGER_MAX;
+        if !self.wire.linger(|| self.inner.is_stopped() || Instant::now() >= until) {
+            tracing::debug!(peer = %self.peer(), "the client has not closed its connection");
+        }
+        self.inner.pending.remove(socket);
     }
 
     fn handle(&mut self, event: ServerEvent) {
@@ -145,9 +172,10 @@ impl Connection<'_> {
         self.wire.socket.peer_address()
     }
 
-    fn note_end(&self, stopped: &Stopped) {
+    fn note_end(&mut self, stopped: &Stopped) {
         tracing::info!(peer = %self.peer(), %stopped, "a connection has ended");
         if self.session.is_some() {
+            self.has_told = stopped.by == StoppedBy::Own;
             self.inner.note_end(self.peer(), stopped);
         }
     }
