@@ -2668,6 +2668,18 @@ rushes_status rushes_texture_options_fec(const struct rushes_texture_options *op
 rushes_status rushes_texture_options_packing(const struct rushes_texture_options *options,
                                              bool on);
 
+// The largest width and height of a client's frames in pixels, by default those of the server's source. The server
+// scales larger pictures down, with the same ratio of the sides, unless they are blocks or RGB 5:6:5 already or it is
+// of an older release: see rushes_texture_frame's size. RUSHES_ERROR_ARGUMENT for a side of 0 or over 32768.
+rushes_status rushes_texture_options_size_max(const struct rushes_texture_options *options,
+                                              uint32_t width,
+                                              uint32_t height);
+
+// Whether a server scales pictures down for clients that request a largest size, on by default. Each size takes
+// time for each picture.
+rushes_status rushes_texture_options_scaling(const struct rushes_texture_options *options,
+                                             bool on);
+
 // What the values of a server's pictures stand for. `colour` points to four octets, which are copied: the
 // code points of rushes_texture_frame's `colour`, in its order; RUSHES_ERROR_ARGUMENT for unknown ones. The
 // pictures of rushes_texture_serve_from() have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are

@@ -244,9 +244,10 @@ fn what_is_not_scaled_arrives_as_it_is() {
 
 #[test]
 fn a_size_that_no_frame_can_have_is_none() {
-    let server = serve(Changing::new(Format::Rgba8), |options| options.transport = Transport::Tcp);
     let all = [(0, 0), (0, 9), (9, 0), (u32::MAX, u32::MAX)].map(|size| (size, (64, 48)));
     for (size, expected) in all.into_iter().chain([((u32::MAX, 24), (32, 24))]) {
+        let server =
+            serve(Changing::new(Format::Rgba8), |options| options.transport = Transport::Tcp);
         let (client, seen) = view(server.local_address(), |options| options.size_max = Some(size));
         assert!(client.is_scalable());
         client.set_size_max(Some(size));

@@ -155,7 +155,7 @@ mod tests {
     fn a_picture_that_grows_is_scaled_when_it_is_whole_and_its_source_is_freed() {
         let scaling = scaling(Format::Rgba8, (64, 64), (32, 32));
         let len = scaling.scaler.input().bytes();
-        let frame = GrowingFrame::new(len, len);
+        let frame = GrowingFrame::new(len, len / 2);
         let source = Picture::Growing { frame: frame.clone(), takes: None };
         let scaled = ScaledPicture::new(scaling.clone(), source);
         assert!(frame.add(&noise(len / 2)));
