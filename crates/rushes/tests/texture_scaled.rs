@@ -286,7 +286,7 @@ fn sizes_are_requested_over_secured_connections() {
 fn pictures_of_a_pipe_are_scaled_when_they_are_whole() {
     let layout = Layout::new(Format::Yuv420, 640, 480).unwrap();
     let picture = |number: usize| {
-        (0..layout.bytes()).map(move |at| (at * (number + 3) >> 4) as u8).collect::<Vec<_>>()
+        (0..layout.bytes()).map(move |at| ((at * (number + 3)) >> 4) as u8).collect::<Vec<_>>()
     };
     for transport in [Transport::Udp, Transport::Tcp] {
         let mut octets = b"YUV4MPEG2 W640 H480 F50:1 C420jpeg\n".to_vec();

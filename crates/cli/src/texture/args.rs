@@ -202,6 +202,7 @@ Examples:
     rushes texture serve - --listen 7000
   rushes texture serve camera.fifo --size 1280x720 --input-format rgba --fps 60 --listen 7000
   rushes texture serve film.rgb --size 1920x1080 --fps 30 --listen 7000 --stats-interval 1s")]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct ServeArgs {
     /// Frames to send: .y4m, .ktx2, .png (one, a folder, or film_%05d.png), .rgb .rgba .yuv .raw
     /// (with --size), or pattern[:WIDTHxHEIGHT][@RATE][,FORMAT][,frames=NUMBER]; - is the standard

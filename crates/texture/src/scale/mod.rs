@@ -1,4 +1,5 @@
 //! Pictures scaled down: each pixel is the average of the area that it covers.
+#![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
 
 mod fit;
 mod spans;

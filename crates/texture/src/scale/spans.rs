@@ -1,5 +1,7 @@
 //! The pixels that those of a smaller picture cover, along one side.
 
+#![allow(clippy::inline_always, reason = "a loop is compiled for AVX2 only where it is inlined")]
+
 use std::ops::Range;
 
 /// The weights of a pixel's span add up to 2 to this power.
@@ -22,16 +24,16 @@ impl Spans {
     /// Chroma is either in the middle of two pixels of the picture or, if `is_first`, on the first of them. Its span is
     /// then earlier by a quarter of what the distance of two pixels has grown by.
     pub(super) fn new((from, to): (u32, u32), plane: (u32, u32), is_first: bool) -> Self {
-        let [from, to, side] = [from, to, plane.0].map(i64::from);
+        let [from, to, side] = [from, to, plane.0].map(u64::from);
         // Positions are in parts of a pixel of the input, of which it has this many.
         let parts = 4 * to;
         let shift = if is_first { from - to } else { 0 };
         let covered = |pixel: u32| {
-            let start = 4 * i64::from(pixel) * from - shift;
-            let end = (start + 4 * from).min(side * parts);
-            start.clamp(0, end - 1)..end
+            let start = 4 * u64::from(pixel) * from;
+            let end = (start + 4 * from - shift).min(side * parts);
+            start.saturating_sub(shift).min(end - 1)..end
         };
-        let pixels = |area: &Range<i64>| area.start / parts..(area.end + parts - 1) / parts;
+        let pixels = |area: &Range<u64>| area.start / parts..area.end.div_ceil(parts);
         let areas: Vec<_> = (0..plane.1).map(covered).collect();
         let lens = areas.iter().map(pixels).map(|pixels| pixels.end - pixels.start);
         let len = lens.max().unwrap_or(1);

@@ -45,30 +45,26 @@ fn values_of_a_pixel_are_averaged_by_themselves() {
 
 #[test]
 fn chroma_stays_where_it_is_sited() {
-    // A ramp of 4 from column to column, whose chroma is taken at its own place: half the size has the same ramp of 8.
+    // Values grow by 2 from one column of the picture to the next; chroma has the value of its own place.
     let (width, height) = (64, 16);
-    for (siting, at) in [(Siting::Left, 0.0), (Siting::Centre, 0.5), (Siting::TopLeft, 0.0)] {
+    for (siting, halves) in [(Siting::Left, 0), (Siting::Centre, 1), (Siting::TopLeft, 0)] {
         let layout = |width, height| {
             let colour = Colour { siting, ..Colour::default() };
             Layout::new(Format::Yuv420, width, height).unwrap().with_colour(colour)
         };
         let full = layout(width, height);
         let mut picture = vec![0; full.bytes()];
-        for column in 0..width / 2 {
-            let value = 2.0 * (f64::from(column) * 2.0 + at) + 10.0;
-            for row in 0..height as usize / 2 {
-                picture[full.planes()[1].offset + row * 32 + column as usize] = value as u8;
+        let plane = full.planes()[1];
+        for row in picture[plane.row_range(&(0..plane.rows))].chunks_exact_mut(plane.row_bytes) {
+            for (column, value) in (0..).zip(row) {
+                *value = 4 * column + halves + 10;
             }
         }
         let out = scaled(full, (32, 8), &picture);
-        let plane = layout(32, 8).planes()[1];
-        // Column 8 of the chroma: its pixel of the smaller picture is the middle of two pixels of the larger one.
-        let value = out[plane.offset + 8];
-        let place = (16.0 + at + 0.5) * 2.0 - 0.5;
-        assert!(
-            (f64::from(value) - (2.0 * place + 10.0)).abs() <= 0.51,
-            "{siting:?}: {value} at {place}"
-        );
+        // Column 8 of the chroma is at column 16, or half a column after it: the middle of what were columns 32 and
+        // 33, or 33 and 34.
+        let value = out[layout(32, 8).planes()[1].offset + 8];
+        assert!(value.abs_diff(75 + 2 * halves) <= 1, "{siting:?}: {value}");
     }
 }
 

@@ -16,6 +16,7 @@ use crate::pace::{Burst, Pacing};
 /// Options of a [`TextureServer`](crate::texture::TextureServer), each with a working default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub struct ServerOptions {
     /// The format of frames for clients that do not request one; by default the source's own.
     pub format: Option<Format>,
