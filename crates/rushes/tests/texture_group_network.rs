@@ -199,7 +199,7 @@ fn a_viewer_whose_path_was_cut_at_the_end_hears_of_it() {
     let mut cut = world.view(0, None);
     let begun = cut.wait_for(0);
     let other = world.view(1, PATIENT);
-    cut.wait_for(FRAMES - 20);
+    cut.wait_for(FRAMES - 6);
     world.network.set_weather(0, "loss=1");
     check_joined(&other.end(), begun);
     world.network.set_weather(0, "");

@@ -20,7 +20,7 @@ use rushes::delivery::control::{
 };
 use rushes::texture::{
     Adaptation, ClientOptions, ClientStatistics, Format, FrameRate, Layout, ServerCounts,
-    ServerOptions, TextureClient, TextureServer, TextureShape, Transport,
+    ServerOptions, TextureClient, TextureServer, TextureShape, Timing, Transport,
 };
 use rushes_netsim::{Loss, Path};
 
@@ -40,6 +40,8 @@ fn stream(loss: f64, at_server: bool, at_client: bool) -> (ClientStatistics, Ser
     let layout = Layout::new(Format::Rgb24, 320, 180).unwrap();
     let mut options = ServerOptions::default();
     (options.units, options.recovery, options.adaptation) = (2, at_server, Adaptation::Off);
+    // The number of a frame is that of its picture if none is dropped.
+    options.timing = Timing::EveryFrame;
     let noise = Noise::new(layout, 30, FRAMES);
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), noise, options).unwrap();
     let path = Path { delay: 10 * MS, loss: Loss::Independent(loss), ..Path::default() };
@@ -51,7 +53,7 @@ fn stream(loss: f64, at_server: bool, at_client: bool) -> (ClientStatistics, Ser
     client.wait(HANGS).unwrap();
     let statistics = client.stop();
     let lost: u64 = route.statistics().iter().map(|unit| unit.lost).sum();
-    assert!(lost > 0 && witness.seen().faults.is_empty(), "{lost} {:?}", witness.seen());
+    assert!(lost > 0 && witness.seen().faults.is_empty(), "{lost} {:?}", witness.seen().faults);
     (statistics, server.counts())
 }
 
@@ -193,7 +195,7 @@ fn requests(abilities: Abilities) -> Vec<Nack> {
         let server = scope.spawn(move || {
             let mut control = Stranger::new(listener.accept().unwrap().0);
             let Some(Opening::Control(wishes)) = control.receive_opening() else { panic!() };
-            let all = [Abilities::FEC, Abilities::PACKING, Abilities::COLOUR];
+            let all = [Abilities::FEC, Abilities::PACKING, Abilities::COLOUR, Abilities::SIZES];
             let all = all.into_iter().fold(Abilities::RECOVERY, Abilities::with);
             assert_eq!(wishes.abilities, all);
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

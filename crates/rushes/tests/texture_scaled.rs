@@ -165,9 +165,8 @@ fn clients_of_several_sizes_have_each_their_own_and_change_it() {
     }
 }
 
-/// A format and a size that are requested at once are both in the next offer.
 #[test]
-fn requests_before_the_next_offer_are_one() {
+fn a_size_and_a_format_that_are_requested_at_once_are_both_had() {
     let mut source = Changing::new(Format::Rgba8);
     source.length = u64::MAX;
     let server = serve(source, |options| options.transport = Transport::Tcp);
@@ -345,6 +344,7 @@ fn units_that_were_bound_before_the_second_offer_stay_bound() {
 fn an_older_server_is_sent_no_request_for_a_size() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let (heard, reported) = channel();
     let served = std::thread::spawn(move || {
         let mut control = Stranger::new(listener.accept().unwrap().0);
         let Some(Opening::Control(wishes)) = control.receive_opening() else {
@@ -375,15 +375,17 @@ fn an_older_server_is_sent_no_request_for_a_size() {
         let mut received = Vec::new();
         while let Some(message) = control.receive() {
             received.push(message.name());
+            let _ = heard.send(message.name());
         }
         received
     });
     let (client, _seen) = view(address, |options| options.size_max = Some((16, 16)));
     assert!(!client.is_scalable());
     client.set_size_max(Some((8, 8)));
-    std::thread::sleep(Duration::from_millis(100));
+    // The next report follows it.
+    assert!(reported.recv_timeout(HANGS).is_ok() && reported.recv_timeout(HANGS).is_ok());
     client.change(Some(Format::Bc3), None);
-    std::thread::sleep(Duration::from_millis(100));
+    while reported.recv_timeout(HANGS).unwrap() != "Change" {}
     client.stop();
     let received = served.join().unwrap();
     assert_eq!(received.iter().filter(|name| **name == "Change").count(), 1, "{received:?}");

@@ -227,7 +227,7 @@ impl Watch {
     /// Runs until the end.
     fn run(&mut self, args: &ServeArgs, interrupt: &Interrupt) {
         let start = Instant::now();
-        let (mut clients, mut is_short, mut is_ahead) = (0, false, false);
+        let (mut clients, mut is_short, mut is_ahead, mut is_over) = (0, false, false, false);
         while !interrupt.is_requested() && self.log.failure().is_none() {
             if args.duration.is_some_and(|duration| start.elapsed() >= duration) {
                 return;
@@ -254,18 +254,18 @@ impl Watch {
                 ));
             }
             let ends = self.server.take_ends();
-            let is_over = args.once && !ends.is_empty();
+            is_over |= args.once && !ends.is_empty();
             for (client, end) in ends {
                 self.live.print(&format!("client {client} disconnected: {end}"));
                 self.tally.note_end(client, end);
             }
-            if is_over || args.once && self.was_refused(&counts) {
+            is_over = is_over || args.once && self.was_refused(&counts);
+            is_over |= has_ended && counts.clients == 0;
+            // Clients that have lost what they were told last are told again.
+            if is_over && self.server.counts().closing == 0 {
                 return;
             }
             if let Some(pipe) = &self.pipe {
-                if has_ended && counts.clients == 0 {
-                    return;
-                }
                 if pipe.is_ahead() && !is_ahead {
                     is_ahead = true;
                     self.live.print(&ahead(args));

@@ -68,6 +68,7 @@ impl Network {
 
     fn new(name: &str) -> Self {
         let name = format!("rtx{}{name}", std::process::id());
+        delete_abandoned();
         let (server, middle) = (format!("{name}s"), format!("{name}h"));
         Self { name, server, clients: Vec::new(), hub: None, middle }
     }
@@ -131,6 +132,19 @@ impl Drop for Network {
     }
 }
 
+/// Deletes the namespaces of test programs that were killed.
+fn delete_abandoned() {
+    for entry in std::fs::read_dir("/run/netns").into_iter().flatten().flatten() {
+        let namespace = entry.file_name().to_string_lossy().into_owned();
+        let Some(rest) = namespace.strip_prefix("rtx") else { continue };
+        let id: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        if !id.is_empty() && !Path::new("/proc").join(id).exists() {
+            // Another program may have deleted it meanwhile.
+            let _ = run(&format!("ip netns delete {namespace}"));
+        }
+    }
+}
+
 /// Returns a command that runs a program in a namespace.
 pub(crate) fn command(namespace: &str, program: &Path) -> Command {
     let mut command = Command::new("ip");
@@ -186,8 +200,9 @@ impl Running {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Returns what it writes to a piped standard error, once it has ended.
+    /// Ends it; returns what it wrote to a piped standard error.
     fn complaint(&mut self) -> String {
+        let _ = self.child.kill();
         let stderr = self.child.stderr.take();
         stderr.and_then(|stderr| std::io::read_to_string(stderr).ok()).unwrap_or_default()
     }

@@ -12,7 +12,8 @@ pub(super) const ONE_BITS: u32 = 12;
 pub(super) struct Spans {
     /// The first pixel of each span.
     firsts: Vec<u32>,
-    /// Pixels of the longest span. The others have weights of 0 after, or at the end of the side before, their own.
+    /// Pixels of the longest span. Shorter ones are filled with weights of 0: after their own or, at the end of the side,
+    /// before them.
     pub(super) len: usize,
     weights: Vec<u16>,
 }
@@ -22,7 +23,7 @@ impl Spans {
     /// pixels before and after.
     ///
     /// Chroma is either in the middle of two pixels of the picture or, if `is_first`, on the first of them. Its span is
-    /// then earlier by a quarter of what the distance of two pixels has grown by.
+    /// then earlier by (from / to − 1) / 4 pixels of the plane.
     pub(super) fn new((from, to): (u32, u32), plane: (u32, u32), is_first: bool) -> Self {
         let [from, to, side] = [from, to, plane.0].map(u64::from);
         // Positions are in parts of a pixel of the input, of which it has this many.

@@ -225,8 +225,10 @@ impl TextureClient {
 
     /// Requests another format or rate; the server may answer with a change.
     ///
-    /// A rate with a zero in it is ignored.
+    /// A rate with a zero in it is ignored, and so is a format that is not among those of the options.
     pub fn change(&self, format: Option<Format>, rate: Option<FrameRate>) {
+        let formats = self.inner.options.wishes().formats;
+        let format = format.filter(|format| formats.contains(format.number()));
         let rate = rate.filter(|rate| rate.numerator > 0 && rate.denominator > 0);
         self.request(Change { format: format.map_or(0, Format::number), rate, size_max: None });
     }
@@ -283,7 +285,7 @@ impl TextureClient {
     }
 }
 
-/// Returns a largest size as it is sent: sides that no frame exceeds are the longest ones, and 0 limits nothing.
+/// Returns a largest size as it is sent: longer sides become [`SIDE_MAX`], and a size with a 0 in it is none.
 fn valid_size(size: Option<(u32, u32)>) -> Option<(u32, u32)> {
     let (width, height) = size.filter(|&(width, height)| width > 0 && height > 0)?;
     Some((width.min(SIDE_MAX), height.min(SIDE_MAX)))

@@ -3,6 +3,7 @@
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rushes_delivery::control::{
@@ -38,16 +39,34 @@ pub(super) fn serve(inner: &Arc<Inner>, socket: Arc<TcpSocket>) {
     };
     let wire = Wire::new(socket, channel);
     let mut connection =
-        Connection { inner, machine, wire, session: None, is_unit: false, has_told: false };
+        Connection { inner, machine, wire, session: None, is_unit: false, closing: None };
     connection.run();
     inner.pending.remove(&connection.wire.socket);
     connection.finish();
     if let Some(session) = connection.session.take() {
         session.end(inner);
     }
-    if !connection.is_unit {
+    if connection.closing.is_some() {
         connection.linger();
+    }
+    if !connection.is_unit {
         connection.wire.socket.shut_down();
+    }
+}
+
+/// Counts a client that is to hear of the end of its session until it is dropped.
+struct Closing<'a>(&'a Inner);
+
+impl<'a> Closing<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        inner.closing.fetch_add(1, Ordering::AcqRel);
+        Self(inner)
+    }
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.closing.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -58,8 +77,8 @@ struct Connection<'a> {
     session: Option<Session>,
     /// Whether the connection belongs to a unit of another connection's session.
     is_unit: bool,
-    /// Whether this side has ended a session, and its client is to hear why.
-    has_told: bool,
+    /// Set when this side has ended the session, and its client is to hear why.
+    closing: Option<Closing<'a>>,
 }
 
 impl Connection<'_> {
@@ -98,13 +117,10 @@ impl Connection<'_> {
         self.wire.finish_writing(&mut self.machine, Instant::now() + FINISH_TIMEOUT);
     }
 
-    /// Waits until a client has closed the connection, if it was told why its session has ended: it may have lost the
-    /// last message, and sends reports until it hears of it.
+    /// Waits until a client that is told why its session has ended has closed the connection: it may have lost the last
+    /// message, and sends reports until it hears of it.
     fn linger(&self) {
         let socket = &self.wire.socket;
-        if !self.has_told {
-            return;
-        }
         // Clients that do not close it push each other out.
         let oldest = self.inner.pending.add(self.peer().ip(), socket);
         oldest.inspect(|oldest| oldest.shut_down());
@@ -175,7 +191,8 @@ impl Connection<'_> {
     fn note_end(&mut self, stopped: &Stopped) {
         tracing::info!(peer = %self.peer(), %stopped, "a connection has ended");
         if self.session.is_some() {
-            self.has_told = stopped.by == StoppedBy::Own;
+            // Whoever sees the end sees that its client is to hear of it.
+            self.closing = (stopped.by == StoppedBy::Own).then(|| Closing::new(self.inner));
             self.inner.note_end(self.peer(), stopped);
         }
     }

@@ -101,6 +101,8 @@ struct Inner {
     /// Locked while a session begins, so that sessions begin one at a time.
     beginning: Mutex<()>,
     connections: AtomicUsize,
+    /// Connections whose clients are to hear of the end of their sessions.
+    closing: AtomicUsize,
     pending: PendingConnections,
     /// The number of format changes by the application, and the latest format.
     wanted: Mutex<(u64, Option<Format>)>,
@@ -169,6 +171,7 @@ impl TextureServer {
             group: Mutex::default(),
             beginning: Mutex::default(),
             connections: AtomicUsize::new(0),
+            closing: AtomicUsize::new(0),
             pending: PendingConnections::default(),
             wanted: Mutex::new((0, options.format)),
             stopped: AtomicBool::new(false),
@@ -239,6 +242,7 @@ impl TextureServer {
     pub fn counts(&self) -> ServerCounts {
         ServerCounts {
             clients: lock(&self.inner.sessions).sessions().len(),
+            closing: self.inner.closing.load(Ordering::Acquire),
             ..self.inner.tally.counts()
         }
     }

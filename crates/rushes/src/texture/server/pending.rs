@@ -1,4 +1,5 @@
-//! Limits for connections that have not sent an opening yet.
+//! Limits for connections without a session: those that have not sent an opening yet, and those whose session has
+//! ended.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -15,7 +16,8 @@ const PER_HOST_MAX: usize = 128;
 /// Maximum pending connections of all hosts.
 const ALL_MAX: usize = 256;
 
-/// The connections whose opening has not been received, oldest first.
+/// The connections whose opening has not been received, or whose clients have not closed them after the end, oldest
+/// first.
 #[derive(Debug)]
 pub(super) struct PendingConnections<C = TcpSocket> {
     list: Mutex<VecDeque<(IpAddr, Arc<C>)>>,

@@ -63,7 +63,8 @@ impl Scaling {
         let mut parts = Vec::new();
         let planes = self.scaler.input().planes().iter().zip(self.output().planes());
         for (plane, (from, to)) in planes.enumerate() {
-            let rows = (PART * to.rows as usize / from.bytes().max(1)).max(1) as u32;
+            let rows =
+                (PART as u64 * u64::from(to.rows) / from.bytes().max(1) as u64).max(1) as u32;
             for start in (0..to.rows).step_by(rows as usize) {
                 let rows = start..(start + rows).min(to.rows);
                 let (part, rest) = out.split_at_mut(to.row_range(&rows).len());

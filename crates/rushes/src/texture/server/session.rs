@@ -262,45 +262,48 @@ impl Session {
         size != (self.offer.mode.width, self.offer.mode.height)
     }
 
-    /// Offers what the client has requested.
-    fn offer_change_of_client(
-        &mut self,
-        inner: &Inner,
-        machine: &mut Server,
-        change: Change,
-    ) -> Result<(), NotOffered> {
-        if let Some(size_max) = change.size_max {
-            self.note_wishes(&Change { size_max: Some(size_max), ..Change::default() });
-        }
-        if change.format != 0 || change.rate.is_some() {
-            self.offer_instead(inner, machine, change)?;
+    /// Offers what the client has requested. What is impossible leaves the stream as it is.
+    fn offer_change_of_client(&mut self, inner: &Inner, machine: &mut Server, change: Change) {
+        let size_of_change = Change { format: 0, rate: None, ..change };
+        self.note_wishes(&size_of_change);
+        let has_more = change != size_of_change;
+        if has_more && self.offer_instead(inner, machine, change).is_ok() {
             self.note_wishes(&change);
         } else if self.has_other_size(inner)
             && let Some(step) = self.current_step()
+            && self.offer_change(inner, machine, step).is_ok()
         {
-            self.offer_change(inner, machine, step)?;
             // A size says nothing of losses: what was done about them stays.
             self.is_step = true;
         }
-        Ok(())
     }
 
     /// Offers what the client or the application has requested, unless a change is in progress.
     fn offer_requested(&mut self, inner: &Inner, machine: &mut Server) {
-        // What cannot be offered now is tried again; what never can be leaves the stream as it is.
-        let is_handled = |offered| !matches!(offered, Err(NotOffered::Now));
-        if machine.state() == State::Streaming
-            && let Some(change) = self.requested.take()
-            && !is_handled(self.offer_change_of_client(inner, machine, change))
-        {
-            self.requested = Some(change);
-        }
         let (wanted, format) = inner.wanted();
+        let is_requested = self.requested.is_some() || wanted != self.handled_changes;
+        if !is_requested || machine.state() != State::Streaming || self.next.is_some() {
+            return;
+        }
+        // No other frame begins until it is offered, and the end of the one that is being sent wakes this thread.
+        let is_alone = self.member.is_none();
+        if is_alone && self.binding.work.pause(Duration::ZERO).is_none() {
+            return;
+        }
+        if let Some(change) = self.requested.take() {
+            self.offer_change_of_client(inner, machine, change);
+        }
         if wanted != self.handled_changes && machine.state() == State::Streaming {
+            self.handled_changes = wanted;
             let change = Change { format: format.map_or(0, Format::number), ..Change::default() };
-            if is_handled(self.offer_instead(inner, machine, change)) {
-                self.handled_changes = wanted;
-            }
+            // If it cannot be offered, the stream stays as it is.
+            let _ = self.offer_instead(inner, machine, change);
+        }
+        if is_alone
+            && machine.state() == State::Streaming
+            && let Some(current) = &self.current
+        {
+            self.binding.work.resume(current.clone());
         }
     }
 

@@ -23,6 +23,9 @@ const ENDS_MAX: usize = 64;
 pub struct ServerCounts {
     /// Current sessions.
     pub clients: usize,
+    /// Clients whose session this side has ended, and that have not closed their connections yet. Each counts for 10 s
+    /// at most; a server that is dropped meanwhile may leave a client that lost the last message without the reason.
+    pub closing: usize,
     /// Frames sent, counted for each client.
     pub frames: u64,
     /// Octets of tiles sent: to a multicast group, once for all its clients.
