@@ -547,10 +547,9 @@ pub(super) const SCREEN: &[Scene] = &[
         steps: &[
             Serve("rushes texture serve pattern:640x360@30 --listen 7000"),
             Serve("rushes texture view 192.0.2.7:7000 --window --max-size window"),
-            Run(
-                "until xdotool search --name 127.0.0.1:7000 windowsize 320 180; do sleep 0.1; done",
-            ),
-            Run("until grep 'pictures are 320×180 now' 1.err; do sleep 0.1; done"),
+            // The window takes the size of its first picture, which may come after this.
+            Run("until xdotool search --name 127.0.0.1:7000 windowsize 320 180 && \
+                 grep 'pictures are 320×180 now' 1.err; do sleep 0.5; done"),
         ],
     },
     Scene {
