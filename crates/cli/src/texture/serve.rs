@@ -265,11 +265,9 @@ impl Watch {
             if is_over && self.server.counts().closing == 0 {
                 return;
             }
-            if let Some(pipe) = &self.pipe {
-                if pipe.is_ahead() && !is_ahead {
-                    is_ahead = true;
-                    self.live.print(&ahead(args));
-                }
+            if !is_ahead && self.pipe.as_ref().is_some_and(LiveHandle::is_ahead) {
+                is_ahead = true;
+                self.live.print(&ahead(args));
             }
             if let Some(since) = self.live.due() {
                 let line = self.tally.line(&counts, since);
