@@ -261,7 +261,7 @@ impl Watch {
             }
             is_over = is_over || args.once && self.was_refused(&counts);
             is_over |= has_ended && counts.clients == 0;
-            // Clients that have lost what they were told last are told again.
+            // A client may have lost the last message. TCP sends it again as long as the server runs.
             if is_over && self.server.counts().closing == 0 {
                 return;
             }

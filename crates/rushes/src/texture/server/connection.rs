@@ -117,8 +117,8 @@ impl Connection<'_> {
         self.wire.finish_writing(&mut self.machine, Instant::now() + FINISH_TIMEOUT);
     }
 
-    /// Waits until a client that is told why its session has ended has closed the connection: it may have lost the last
-    /// message, and sends reports until it hears of it.
+    /// Waits until the client has closed the connection. Until it has read the last message, which it may have lost, it
+    /// sends reports; after a close here they would reset the connection, and TCP would not send the message again.
     fn linger(&self) {
         let socket = &self.wire.socket;
         // Clients that do not close it push each other out.
@@ -191,7 +191,7 @@ impl Connection<'_> {
     fn note_end(&mut self, stopped: &Stopped) {
         tracing::info!(peer = %self.peer(), %stopped, "a connection has ended");
         if self.session.is_some() {
-            // Whoever sees the end sees that its client is to hear of it.
+            // It is counted before the end can be seen, so that a program can wait for it.
             self.closing = (stopped.by == StoppedBy::Own).then(|| Closing::new(self.inner));
             self.inner.note_end(self.peer(), stopped);
         }
