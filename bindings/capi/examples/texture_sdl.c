@@ -66,12 +66,11 @@ static void take(const rushes_gpu_frame *frame, GLuint *texture) {
     static GLsizei width, height;
     rushes_gpu_frame_view view;
     check(rushes_gpu_frame_look(frame, &view, sizeof view), "cannot look at a frame");
-    GLsizei across = (GLsizei)(view.width + 3) / 4 * 4, down = (GLsizei)(view.height + 3) / 4 * 4;
-    if (across != width || down != height) {
+    if ((GLsizei)view.width != width || (GLsizei)view.height != height) {
+        width = (GLsizei)view.width, height = (GLsizei)view.height;
         glDeleteTextures(1, texture);
         glCreateTextures(GL_TEXTURE_2D, 1, texture);
-        glTextureStorage2D(*texture, 1, GL_COMPRESSED_RGB_S3TC_DXT1_EXT, across, down);
-        width = across, height = down;
+        glTextureStorage2D(*texture, 1, GL_COMPRESSED_RGB_S3TC_DXT1_EXT, width, height);
     }
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer_of(frame, &view));
     glCompressedTextureSubImage2D(*texture, 0, 0, 0, width, height, GL_COMPRESSED_RGB_S3TC_DXT1_EXT,

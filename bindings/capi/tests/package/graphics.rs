@@ -99,15 +99,23 @@ fn colours(display: &Display) -> [usize; 2] {
     [count(0), count(2)]
 }
 
-#[test]
-fn a_program_with_sdl_shows_frames_that_opengl_imports() {
+/// Runs an example, checks that its window shows the frames, and returns what it printed; `None` if
+/// it cannot be built here. It needs `libraries`, by their names in pkg-config, which Debian has in
+/// `packages`.
+fn shows_frames(
+    name: &str,
+    libraries: &[&str],
+    packages: &str,
+    environment: &[(&str, &str)],
+) -> Option<String> {
     if !have(&["cc", "make", "pkg-config", "Xvfb", "import"]) {
-        return;
+        return None;
     }
-    if !Command::new("pkg-config").args(["--exists", "sdl2", "gl"]).status().unwrap().success() {
-        return missing("SDL and OpenGL", "libsdl2-dev libgl-dev");
+    if !Command::new("pkg-config").arg("--exists").args(libraries).status().unwrap().success() {
+        missing(libraries.join(", "), packages);
+        return None;
     }
-    let program = folder("sdl").join("texture_sdl");
+    let program = folder(name).join(name);
     let mut make = Command::new("make");
     make.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
     make.arg("-C").arg(home().join("examples"));
@@ -120,6 +128,7 @@ fn a_program_with_sdl_shows_frames_that_opengl_imports() {
     let display = Display::of_size("1000x700");
     let mut command = Command::new(program);
     command.arg(server.local_address().to_string()).arg("150").env("DISPLAY", &display.name);
+    command.envs(environment.iter().copied());
     let viewer = Process::start(&mut command);
     let all = (WIDTH * HEIGHT / 2) as usize;
     let start = Instant::now();
@@ -131,4 +140,27 @@ fn a_program_with_sdl_shows_frames_that_opengl_imports() {
     let (success, output) = viewer.end();
     assert!(success && output.contains("150 frames"), "{output}");
     assert_eq!(seen, [all; 2], "{output}");
+    Some(output)
+}
+
+#[test]
+fn a_program_with_sdl_shows_frames_that_opengl_imports() {
+    shows_frames("texture_sdl", &["sdl2", "gl"], "libsdl2-dev libgl-dev", &[]);
+}
+
+#[test]
+fn a_program_with_sdl_shows_frames_that_its_own_vulkan_device_imports() {
+    // Vulkan says which layers it uses: it does not fail without them.
+    let environment =
+        [("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation"), ("VK_LOADER_DEBUG", "layer")];
+    let (libraries, packages) = (["sdl2", "vulkan"], "libsdl2-dev libvulkan-dev");
+    let Some(output) = shows_frames("texture_vulkan", &libraries, packages, &environment) else {
+        return;
+    };
+    for error in ["Validation Error", "VUID-"] {
+        assert!(!output.contains(error), "{output}");
+    }
+    if !output.contains("Insert instance layer \"VK_LAYER_KHRONOS_validation\"") {
+        missing("Vulkan's validation layers", "vulkan-validationlayers");
+    }
 }

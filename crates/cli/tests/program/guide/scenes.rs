@@ -654,6 +654,11 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: Some(("bindings/capi/tests/package/graphics.rs", "texture_sdl")),
     },
     Elsewhere {
+        command: "bindings/capi/examples/texture_vulkan 127.0.0.1:7000",
+        reason: "is run with the installed library of the tests",
+        proof: Some(("bindings/capi/tests/package/graphics.rs", "texture_vulkan")),
+    },
+    Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
         reason: BUILDS,
         proof: Some(("bindings/capi/tests/package/rig.rs", "install")),
