@@ -69,6 +69,7 @@ mod stranger;
 mod strangers;
 #[cfg(unix)]
 mod texture;
+mod texture_colours;
 #[cfg(target_os = "linux")]
 mod texture_crowds;
 mod texture_ends;
@@ -77,6 +78,7 @@ mod texture_files;
 mod texture_gpu;
 #[cfg(target_os = "linux")]
 mod texture_multicast;
+mod texture_packed;
 #[cfg(unix)]
 mod texture_pipes;
 #[cfg(unix)]

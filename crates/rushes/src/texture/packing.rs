@@ -11,7 +11,7 @@ const GAIN: usize = 2;
 
 /// LZ4 is tried on so many pieces of a stripe first, of so many octets: most photographs are given up there.
 const PIECES: usize = 4;
-const PIECE: usize = 1024;
+const PIECE: usize = 512;
 
 /// Returns the octets of a packed stripe's packets behind their headers: a [`Packing`] and a part of
 /// the block in each. `None` if the stripe is not much smaller then.

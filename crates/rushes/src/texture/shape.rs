@@ -14,9 +14,8 @@ const MESSAGE_PACKETS: usize = 64;
 /// processor's second-level cache together with the slab that it is sent from.
 const STRIPE_MESSAGES: usize = 4;
 
-/// The same where stripes of pixels may be packed, and the octets of those of blocks: a small change of the
-/// picture costs a small stripe. Blocks take longer to encode than to send.
-const PACKED_STRIPE_MESSAGES: usize = 2;
+/// Octets of a stripe of blocks that may be packed: a small change of the picture costs a small stripe. Blocks take
+/// longer to encode than to send.
 const PACKED_STRIPE_BYTES: usize = 32 * 1024;
 
 /// The shape of every frame of a stream, until the stream changes.
@@ -53,17 +52,17 @@ impl TextureShape {
     /// [`TextureError::Plan`] for invalid sizes.
     pub fn choose_for(layout: Layout, units: usize, payload: usize) -> Result<Self, TextureError> {
         let tiling = Tiling::balanced(&layout, units);
-        let stripe_rows = rows_in(&layout, messages_bytes(STRIPE_MESSAGES, payload));
+        let stripe_rows = rows_in(&layout, stripe_bytes(payload));
         Self::new(layout, tiling, stripe_rows, payload)
     }
 
-    /// Returns the shape with smaller stripes, which may be packed.
+    /// Returns the shape with stripes that may be packed: smaller ones of blocks, and the same of pixels.
     pub(super) fn packed(self) -> Result<Self, TextureError> {
+        if self.layout.format().planes()[0].block.height == 1 {
+            return Ok(self);
+        }
+        let stripe_rows = rows_in(&self.layout, PACKED_STRIPE_BYTES);
         let payload = self.plan.payload();
-        let has_blocks = self.layout.format().planes()[0].block.height > 1;
-        let pixels = messages_bytes(PACKED_STRIPE_MESSAGES, payload);
-        let bytes = if has_blocks { PACKED_STRIPE_BYTES } else { pixels };
-        let stripe_rows = rows_in(&self.layout, bytes);
         Self::new(self.layout, self.tiling, stripe_rows, payload)
     }
 
@@ -118,13 +117,14 @@ impl TextureShape {
     }
 }
 
-/// Returns the octets that so many messages have room for, in packets of `payload` octets. Larger packets are those
-/// of TCP, which has no messages.
-fn messages_bytes(messages: usize, payload: usize) -> usize {
-    match MESSAGE_BYTES / payload.saturating_add(HEADERS_BYTES) {
-        0 => messages * MESSAGE_BYTES,
-        packets => messages * packets.min(MESSAGE_PACKETS) * payload,
-    }
+/// Returns the octets that the messages of a stripe have room for, in packets of `payload` octets. Larger packets are
+/// those of TCP, which has no messages.
+fn stripe_bytes(payload: usize) -> usize {
+    let message = match MESSAGE_BYTES / payload.saturating_add(HEADERS_BYTES) {
+        0 => MESSAGE_BYTES,
+        packets => packets.min(MESSAGE_PACKETS) * payload,
+    };
+    STRIPE_MESSAGES * message
 }
 
 /// Returns the block rows of the widest plane that have about `bytes` octets.
@@ -139,11 +139,13 @@ mod tests {
 
     #[test]
     fn stripes_fill_messages_and_are_no_larger() {
-        let of = |payload| messages_bytes(STRIPE_MESSAGES, payload);
-        assert_eq!([of(1_408), of(100), of(8_900)], [4 * 45 * 1_408, 4 * 64 * 100, 4 * 7 * 8_900]);
-        assert_eq!([of(262_144), of(1 << 20), of(usize::MAX)], [260_000; 3], "TCP");
+        let octets = [4 * 45 * 1_408, 4 * 64 * 100, 4 * 7 * 8_900];
+        assert_eq!([1_408, 100, 8_900].map(stripe_bytes), octets);
+        assert_eq!([262_144, 1 << 20, usize::MAX].map(stripe_bytes), [260_000; 3], "TCP");
         // 1 080 rows of 1 920 pixels, in packets that fit Ethernet's.
         let shape = TextureShape::choose(Format::Rgba8, 1_920, 1_080, 4, 1_408).unwrap();
-        assert_eq!((shape.stripe_rows(), shape.packed().unwrap().stripe_rows()), (33, 16));
+        assert_eq!((shape.stripe_rows(), shape.packed().unwrap().stripe_rows()), (33, 33));
+        let shape = TextureShape::choose(Format::Bc1, 1_920, 1_080, 4, 1_408).unwrap();
+        assert_eq!((shape.stripe_rows(), shape.packed().unwrap().stripe_rows()), (66, 8));
     }
 }

@@ -12,8 +12,8 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::Job;
 
-/// After so many failures in a row, LZ4 is tried once in 2^n to 2^(n+1) − 1 frames.
-const FAILURES_MAX: u8 = 7;
+/// After n failures in a row, LZ4 is tried once in 4^n to 2 · 4^n frames, at least once in twice so many.
+const PAUSE_MAX: u16 = 128;
 
 /// How a stripe was sent.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ impl Past {
             Some(Form::Unchanged) => self,
             Some(Form::Packed(_)) => Self { frame, ..Self::default() },
             Some(Form::Stored { is_tried: true }) => {
-                let failures = (self.failures + 1).min(FAILURES_MAX);
-                let frames = 1 << failures;
+                let failures = self.failures.saturating_add(1);
+                let frames = 4_u16.saturating_pow(failures.into()).min(PAUSE_MAX);
                 // Pauses differ, so that not all stripes are tried with one frame.
                 let pause = frames - 1 + (number % usize::from(frames)) as u16;
                 Self { frame, failures, pause }
@@ -217,7 +217,7 @@ mod tests {
             requested: requested.iter().copied().collect(),
             round,
         };
-        let size = (256, 384);
+        let size = (256, 768);
         let all = ages(size, 5, refresh(&[], None));
         assert!(all.len() == 4 && all.iter().all(|age| *age == told), "{all:?}");
         assert_eq!(ages(size, 5, refresh(&[1, 3], None)), [told, None, told, None]);
@@ -249,8 +249,8 @@ mod tests {
             }
             tried
         };
-        assert_eq!(tried(0), [0, 2, 6, 14, 30, 62, 126, 254, 382, 510, 638]);
-        assert_eq!(tried(100), [0, 2, 6, 18, 38, 74, 174, 402, 630]);
+        assert_eq!(tried(0), [0, 4, 20, 84, 212, 340, 468, 596]);
+        assert_eq!(tried(100), [0, 4, 24, 124, 352, 580]);
         let past = Past { failures: 3, ..Past::default() };
         let past = past.next(200, 1, Some(&Form::Packed(Arc::from([]))));
         assert_eq!((past.pause, past.failures, past.frame), (0, 0, 200));
