@@ -5,7 +5,7 @@ mod common;
 
 use rushes_gpu::{DeviceFrame, FrameDecoder, Gpu, PICTURE_FORMAT, Path, Picture, Place};
 use rushes_texture::{
-    Colour, ColourRange, Decoder, Format, Layout, Matrix, Primaries, Siting, Transfer,
+    Colour, ColourHint, ColourRange, Decoder, Format, Layout, Matrix, Primaries, Siting, Transfer,
 };
 
 /// Sizes with incomplete blocks and odd strides, with whole blocks, and of one pixel.
@@ -159,6 +159,42 @@ fn hdr_is_tone_mapped_for_displays_of_standard_range() {
             assert!(have[4 * 112].abs_diff(135) <= 1 && have[4 * 192] == 255, "{}", have[4 * 112]);
         }
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+}
+
+/// HDR10 films are YUV: the picture is that of the RGB that they stand for.
+#[test]
+fn hdr_of_yuv_is_tone_mapped_as_its_rgb_is() {
+    let hint = ColourHint { transfer: Some(Transfer::Pq), ..ColourHint::default() };
+    let colour = Colour::of_file(32, hint);
+    assert_eq!((colour.matrix, colour.primaries), (Matrix::Bt2020, Primaries::Bt2020));
+    for format in [Format::Yuv420, Format::Yuv422] {
+        let layout = Layout::new(format, 64, 32).unwrap().with_colour(colour);
+        // Each plane is a ramp of its own: chroma stays near grey.
+        let mut octets = vec![0; layout.bytes()];
+        for (plane, range) in layout.planes().iter().zip([16..=235, 100..=156, 156..=100_u32]) {
+            let end = plane.offset + plane.row_bytes * plane.rows as usize;
+            let values = &mut octets[plane.offset..end];
+            let (from, to, last) = (*range.start(), *range.end(), values.len() as u32 - 1);
+            for (at, value) in values.iter_mut().enumerate() {
+                let part = at as f64 / f64::from(last);
+                *value = (f64::from(from) + (f64::from(to) - f64::from(from)) * part).round() as u8;
+            }
+        }
+        // The values as they are.
+        let pixels = decoded(&layout, &octets);
+        for gpu in common::devices() {
+            let have = drawn(&gpu, &layout, &octets);
+            for (have, pixel) in have.as_chunks::<4>().0.iter().zip(pixels.as_chunks::<4>().0) {
+                let expected = tone_mapped([pixel[0], pixel[1], pixel[2]], true);
+                let off = have.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).abs());
+                // The shader tone-maps before R'G'B' is rounded: where the curve is steep, half a value is more.
+                let context =
+                    || format!("{format} {}: {pixel:?} {expected:?} {have:?}", gpu.name());
+                assert!(off.fold(0.0, f64::max) < 4.0, "{}", context());
+            }
+            assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::format::Format;
+use crate::layout::Layout;
 
 /// Rows from which a file that does not name its matrix is taken for BT.709.
 const HIGH_DEFINITION: u32 = 720;
@@ -88,15 +89,48 @@ pub struct ColourHint {
     pub matrix: Option<Matrix>,
     /// The range.
     pub range: Option<ColourRange>,
+    /// The curve.
+    pub transfer: Option<Transfer>,
+    /// The primaries.
+    pub primaries: Option<Primaries>,
+}
+
+impl ColourHint {
+    /// Returns what this hint says, and for the rest what `other` says.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            matrix: self.matrix.or(other.matrix),
+            range: self.range.or(other.range),
+            transfer: self.transfer.or(other.transfer),
+            primaries: self.primaries.or(other.primaries),
+        }
+    }
+
+    /// Overrides the curve and the primaries of a layout whose file says all of its colours. PQ has the primaries of
+    /// BT.2020 unless this hint names others.
+    pub(crate) fn over(self, layout: Layout) -> Layout {
+        let stated = layout.colour();
+        let implied = (self.transfer == Some(Transfer::Pq)).then_some(Primaries::Bt2020);
+        layout.with_colour(Colour {
+            transfer: self.transfer.unwrap_or(stated.transfer),
+            primaries: self.primaries.or(implied).unwrap_or(stated.primaries),
+            ..stated
+        })
+    }
 }
 
 impl From<Colour> for ColourHint {
     fn from(colour: Colour) -> Self {
-        Self { matrix: Some(colour.matrix), range: Some(colour.range) }
+        Self {
+            matrix: Some(colour.matrix),
+            range: Some(colour.range),
+            transfer: Some(colour.transfer),
+            primaries: Some(colour.primaries),
+        }
     }
 }
 
-/// An unknown name of a matrix or a range.
+/// An unknown name of a matrix, a range, a curve or primaries.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{name:?} is not {expected}")]
 pub struct UnknownColour {
@@ -176,16 +210,83 @@ impl FromStr for ColourRange {
     }
 }
 
+impl Transfer {
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sdr => "sdr",
+            Self::Pq => "pq",
+        }
+    }
+}
+
+impl fmt::Display for Transfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Transfer {
+    type Err = UnknownColour;
+
+    fn from_str(name: &str) -> Result<Self, UnknownColour> {
+        [Self::Sdr, Self::Pq]
+            .into_iter()
+            .find(|transfer| transfer.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| UnknownColour { name: name.to_owned(), expected: "a curve: sdr or pq" })
+    }
+}
+
+impl Primaries {
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bt709 => "bt709",
+            Self::Bt2020 => "bt2020",
+        }
+    }
+}
+
+impl fmt::Display for Primaries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Primaries {
+    type Err = UnknownColour;
+
+    fn from_str(name: &str) -> Result<Self, UnknownColour> {
+        [Self::Bt709, Self::Bt2020]
+            .into_iter()
+            .find(|primaries| primaries.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| UnknownColour {
+                name: name.to_owned(),
+                expected: "primaries: bt709 or bt2020",
+            })
+    }
+}
+
 impl Colour {
-    /// Returns the colour of a file that does not specify it: BT.601 below 720 rows and BT.709 from
-    /// there on, limited range, chroma on the left pixels.
+    /// Returns the colour of a file that does not specify all of it. The range is limited, and chroma on the left
+    /// pixels. PQ has the primaries and the matrix of BT.2020, and so have the primaries and the matrix each other.
+    /// The matrix of other files is that of BT.601 below 720 rows and that of BT.709 from there on.
     pub fn of_file(height: u32, hint: ColourHint) -> Self {
-        let guess = if height < HIGH_DEFINITION { Matrix::Bt601 } else { Matrix::Bt709 };
+        let transfer = hint.transfer.unwrap_or_default();
+        let is_wide = transfer == Transfer::Pq
+            || hint.primaries == Some(Primaries::Bt2020)
+            || hint.matrix == Some(Matrix::Bt2020);
+        let (primaries, matrix) = match height {
+            _ if is_wide => (Primaries::Bt2020, Matrix::Bt2020),
+            HIGH_DEFINITION.. => (Primaries::Bt709, Matrix::Bt709),
+            _ => (Primaries::Bt709, Matrix::Bt601),
+        };
         Self {
-            matrix: hint.matrix.unwrap_or(guess),
+            matrix: hint.matrix.unwrap_or(matrix),
             range: hint.range.unwrap_or_default(),
             siting: Siting::Left,
-            ..Self::default()
+            transfer,
+            primaries: hint.primaries.unwrap_or(primaries),
         }
     }
 
@@ -388,9 +489,43 @@ mod tests {
             let (low, high) = (Matrix::Bt601, Matrix::Bt709);
             [low, low, high, high]
         });
-        let hint = ColourHint { matrix: Some(Matrix::Bt2020), range: Some(ColourRange::Full) };
+        let range = Some(ColourRange::Full);
+        let hint = ColourHint { matrix: Some(Matrix::Bt709), range, ..ColourHint::default() };
         let colour = Colour::of_file(576, hint);
-        assert_eq!((colour.matrix, colour.range), (Matrix::Bt2020, ColourRange::Full));
+        assert_eq!((colour.matrix, colour.range), (Matrix::Bt709, ColourRange::Full));
+    }
+
+    #[test]
+    fn curve_primaries_and_matrix_of_bt2020_go_together_unless_they_are_named() {
+        let of = |matrix, transfer, primaries| {
+            let colour =
+                Colour::of_file(576, ColourHint { matrix, transfer, primaries, range: None });
+            (colour.matrix, colour.transfer, colour.primaries)
+        };
+        let (sdr, pq) = (Transfer::Sdr, Transfer::Pq);
+        let (matrix, primaries) = (Matrix::Bt2020, Primaries::Bt2020);
+        assert_eq!(of(None, None, None), (Matrix::Bt601, sdr, Primaries::Bt709));
+        assert_eq!(of(None, Some(pq), None), (matrix, pq, primaries));
+        assert_eq!(of(Some(matrix), None, None), (matrix, sdr, primaries));
+        assert_eq!(of(None, None, Some(primaries)), (matrix, sdr, primaries));
+        let own = (Matrix::Bt709, pq, Primaries::Bt709);
+        assert_eq!(of(Some(own.0), Some(own.1), Some(own.2)), own);
+        // Files of RGB have no matrix.
+        let layout = Layout::new(Format::Rgb24, 1, 1).unwrap();
+        let over = |transfer, primaries| {
+            let colour = ColourHint { transfer, primaries, ..ColourHint::default() };
+            let colour = colour.over(layout).colour();
+            (colour.matrix, colour.transfer, colour.primaries)
+        };
+        let matrix = Matrix::default();
+        assert_eq!(over(None, None), (matrix, sdr, Primaries::Bt709));
+        assert_eq!(over(Some(pq), None), (matrix, pq, primaries));
+        assert_eq!(over(Some(pq), Some(Primaries::Bt709)), (matrix, pq, Primaries::Bt709));
+        assert_eq!(over(None, Some(primaries)), (matrix, sdr, primaries));
+        // What is known as a whole is kept as a whole.
+        for colour in ALL.map(|colour| Colour { siting: Siting::Left, ..colour }) {
+            assert_eq!(Colour::of_file(576, colour.into()), colour);
+        }
     }
 
     #[test]
@@ -400,6 +535,12 @@ mod tests {
         let error = "bt470".parse::<Matrix>().unwrap_err().to_string();
         assert!(error.contains("bt470") && error.contains("bt2020"), "{error}");
         assert!("tv".parse::<ColourRange>().is_err());
+        assert_eq!("PQ".parse(), Ok(Transfer::Pq));
+        assert_eq!("bt2020".parse(), Ok(Primaries::Bt2020));
+        let error = "hlg".parse::<Transfer>().unwrap_err().to_string();
+        assert!(error.contains("hlg") && error.contains("pq"), "{error}");
+        let error = "p3".parse::<Primaries>().unwrap_err().to_string();
+        assert!(error.contains("p3") && error.contains("bt2020"), "{error}");
     }
 
     #[test]

@@ -257,7 +257,8 @@ fn feed(queued: &Receiver<Vec<u8>>, waiting: &Waiting, mut to: ChildStdin) {
 fn read(from: ChildStdout, count: &AtomicU64, mut pictures: Box<Pictures>) -> anyhow::Result<()> {
     let reader = BufReader::with_capacity(1 << 20, from);
     // The decoder was told to convert to this matrix.
-    let hint = ColourHint { matrix: Some(Matrix::Bt709), range: Some(ColourRange::Limited) };
+    let range = Some(ColourRange::Limited);
+    let hint = ColourHint { matrix: Some(Matrix::Bt709), range, ..ColourHint::default() };
     let Some(mut stream) = Y4mStream::with_hint(reader, hint)? else { return Ok(()) };
     let mut picture = Vec::new();
     let layout = *stream.layout();

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{ArgAction, ArgGroup, Args, value_parser};
 use rushes::net::Interface;
 use rushes::texture::{
-    Adaptation, ColourHint, ColourRange, Fec, Format, Matrix, Quality, Rate, Transport,
+    Adaptation, ColourHint, ColourRange, Fec, Format, Matrix, Primaries, Quality, Rate, Transfer,
+    Transport,
 };
 use rushes::{Burst, Pacing};
 
@@ -44,6 +45,14 @@ pub(crate) struct SourceArgs {
     /// file's, and if it has none, limited
     #[arg(long, value_name = "RANGE", help_heading = "Source")]
     pub(crate) range: Option<ColourRange>,
+    /// Curve, overriding the file: sdr, or pq for HDR10, which implies the matrix and the primaries of
+    /// BT.2020; by default sdr, unless the file says otherwise
+    #[arg(long, value_name = "CURVE", help_heading = "Source")]
+    pub(crate) transfer: Option<Transfer>,
+    /// Primaries, overriding the file: bt709 or bt2020; by default bt709, and bt2020 with the matrix of
+    /// BT.2020
+    #[arg(long, value_name = "PRIMARIES", help_heading = "Source")]
+    pub(crate) primaries: Option<Primaries>,
     /// Take the first NUMBER frames only
     #[arg(long, value_parser = value_parser!(u64).range(1..), value_name = "NUMBER",
         help_heading = "Source")]
@@ -53,7 +62,12 @@ pub(crate) struct SourceArgs {
 impl SourceArgs {
     /// Returns the colours that override the file's.
     pub(crate) fn colour(&self) -> ColourHint {
-        ColourHint { matrix: self.matrix, range: self.range }
+        ColourHint {
+            matrix: self.matrix,
+            range: self.range,
+            transfer: self.transfer,
+            primaries: self.primaries,
+        }
     }
 }
 

@@ -18,7 +18,8 @@ fn written(input: &Layout, format: Format) -> Layout {
     if !is_yuv(format) || is_yuv(input.format()) {
         return output;
     }
-    let matrix = Colour::of_file(output.height(), ColourHint::default()).matrix;
+    let hint = ColourHint { matrix: None, ..output.colour().into() };
+    let matrix = Colour::of_file(output.height(), hint).matrix;
     output.with_colour(Colour { matrix, ..output.colour() })
 }
 

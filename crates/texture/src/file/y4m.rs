@@ -2,8 +2,8 @@
 //!
 //! A file begins with a line of parameters; each frame consists of a line and its planes. 4:2:0 and
 //! 4:2:2 of 8 bits are read as they are, of 9 to 16 bits rounded to 8. 4:4:4, with or without alpha, and
-//! grey become RGB. Range and siting are those of the file. It does not specify its matrix:
-//! [`Colour::of_file`] is assumed, unless a tag of [`Y4mWriter`] or the caller names another.
+//! grey become RGB. Range and siting are those of the file. It does not specify matrix, curve and primaries:
+//! [`Colour::of_file`] is assumed, unless tags of [`Y4mWriter`] or the caller name others.
 
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
@@ -96,8 +96,9 @@ struct Header {
     colour: Colour,
 }
 
-/// The first letter of the tag in which the writer names what the format cannot say.
+/// The tags in which the writer names what the format cannot say: matrix and siting, curve and primaries.
 const OWN_TAG: &str = "RUSHES";
+const CURVE_TAG: &str = "RUSHES_CURVE";
 
 /// Parses the first line of the file.
 fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
@@ -135,6 +136,11 @@ fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
                     let (matrix, place) = own_tag(own).ok_or_else(wrong)?;
                     (stated.matrix, siting) = (Some(matrix), Some(place));
                 }
+                Some((CURVE_TAG, own)) => {
+                    let (transfer, primaries) = own.split_once(',').ok_or_else(wrong)?;
+                    stated.transfer = Some(transfer.parse().map_err(|_| wrong())?);
+                    stated.primaries = Some(primaries.parse().map_err(|_| wrong())?);
+                }
                 _ => {}
             },
             // The aspect ratio and comments do not change the positions of the samples.
@@ -143,9 +149,7 @@ fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
     }
     let width = width.ok_or(Y4mError::Missing("width"))?;
     let height = height.ok_or(Y4mError::Missing("height"))?;
-    let hint =
-        ColourHint { matrix: hint.matrix.or(stated.matrix), range: hint.range.or(stated.range) };
-    let mut colour = Colour::of_file(height, hint);
+    let mut colour = Colour::of_file(height, hint.or(stated));
     colour.siting = siting.or_else(|| samples.siting()).unwrap_or(colour.siting);
     let layout = Layout::new(samples.format(), width, height)?.with_colour(colour);
     Ok(Header { layout, rate: found, samples, colour })
@@ -379,8 +383,16 @@ impl<W: Write> Y4mWriter<W> {
             "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 C{samples} XCOLORRANGE={range}"
         )?;
         // What a reader would not guess.
-        let is_guessed = Colour::of_file(height, ColourHint::default()).matrix == colour.matrix;
-        if !is_guessed || layout.format() == Format::Yuv422 && colour.siting != Siting::Left {
+        let (transfer, primaries) = (colour.transfer, colour.primaries);
+        let matrix = ColourHint { matrix: Some(colour.matrix), ..ColourHint::default() };
+        let usual = Colour::of_file(height, matrix);
+        let is_named = (transfer, primaries) != (usual.transfer, usual.primaries);
+        if is_named {
+            write!(writer, " X{CURVE_TAG}={transfer},{primaries}")?;
+        }
+        let is_sited = layout.format() == Format::Yuv422 && colour.siting != Siting::Left;
+        let guess = Colour::of_file(height, ColourHint::default());
+        if is_named || is_sited || colour.matrix != guess.matrix {
             let siting = match colour.siting {
                 Siting::Left => "left",
                 Siting::Centre => "centre",
@@ -429,6 +441,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use crate::colour::{Primaries, Transfer};
 
     type Read<'b> = (Y4mReader<Cursor<&'b [u8]>>, Vec<Vec<u8>>);
 
@@ -522,8 +535,9 @@ mod tests {
             let error = error(format!("YUV4MPEG2 W1 H1 I{order}\n").as_bytes());
             assert!(matches!(error, FileError::Y4m(Y4mError::Interlaced)), "{error}");
         }
-        for own in ["bt709", "bt709,right", "bt470,left", ","] {
-            let error = error(format!("YUV4MPEG2 W1 H1 XRUSHES={own}\n").as_bytes());
+        let own = ["=bt709", "=bt709,right", "=bt470,left", "=,", "_CURVE=pq", "_CURVE=hlg,bt2020"];
+        for own in own {
+            let error = error(format!("YUV4MPEG2 W1 H1 XRUSHES{own}\n").as_bytes());
             assert!(matches!(error, FileError::Y4m(Y4mError::Parameter(_))), "{error}");
         }
     }
@@ -559,10 +573,19 @@ mod tests {
         high.range = ColourRange::Full;
         high.siting = Siting::Centre;
         assert_eq!(colour_of("H720 C420jpeg XCOLORRANGE=FULL", none), high);
-        let hint = ColourHint { matrix: Some(Matrix::Bt2020), range: Some(ColourRange::Limited) };
+        let range = Some(ColourRange::Limited);
+        let hint = ColourHint { matrix: Some(Matrix::Bt601), range, ..none };
         (high.range, high.matrix, high.siting) =
-            (ColourRange::Limited, Matrix::Bt2020, Siting::TopLeft);
+            (ColourRange::Limited, Matrix::Bt601, Siting::TopLeft);
         assert_eq!(colour_of("H720 C420paldv XCOLORRANGE=FULL", hint), high);
+        // HDR10, by one option or by the writer's tag.
+        let hint = ColourHint { transfer: Some(Transfer::Pq), ..none };
+        let hdr = Colour { siting: Siting::Left, ..Colour::of_file(720, hint) };
+        assert_eq!((hdr.matrix, hdr.primaries), (Matrix::Bt2020, Primaries::Bt2020));
+        assert_eq!(colour_of("H720 C420p10", hint), hdr);
+        assert_eq!(colour_of("H720 C420mpeg2 XRUSHES_CURVE=pq,bt2020", none), hdr);
+        let hint = ColourHint { transfer: Some(Transfer::Sdr), ..none };
+        assert_eq!(colour_of("H720 C420p10 XRUSHES_CURVE=pq,bt2020", hint).transfer, Transfer::Sdr);
     }
 
     #[test]
@@ -571,13 +594,22 @@ mod tests {
             for height in [576, 720] {
                 for matrix in [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020] {
                     for siting in [Siting::Left, Siting::Centre, Siting::TopLeft] {
-                        let range = ColourRange::Full;
-                        let colour = Colour { matrix, range, siting, ..Colour::default() };
-                        let layout = Layout::new(format, 1, height).unwrap().with_colour(colour);
-                        let writer = Y4mWriter::new(Vec::new(), layout, Rate::DEFAULT).unwrap();
-                        let file = writer.into_inner().unwrap();
-                        let (reader, _) = read(&file).unwrap();
-                        assert_eq!(reader.layout(), &layout, "{}", file.escape_ascii());
+                        let light = [
+                            (Transfer::Sdr, Primaries::Bt709),
+                            (Transfer::Sdr, Primaries::Bt2020),
+                            (Transfer::Pq, Primaries::Bt709),
+                            (Transfer::Pq, Primaries::Bt2020),
+                        ];
+                        for (transfer, primaries) in light {
+                            let range = ColourRange::Full;
+                            let colour = Colour { matrix, range, siting, transfer, primaries };
+                            let layout = Layout::new(format, 1, height).unwrap();
+                            let layout = layout.with_colour(colour);
+                            let writer = Y4mWriter::new(Vec::new(), layout, Rate::DEFAULT).unwrap();
+                            let file = writer.into_inner().unwrap();
+                            let (reader, _) = read(&file).unwrap();
+                            assert_eq!(reader.layout(), &layout, "{}", file.escape_ascii());
+                        }
                     }
                 }
             }

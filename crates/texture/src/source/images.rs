@@ -5,6 +5,7 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use crate::colour::ColourHint;
 use crate::file::{FileError, Picture, digits, read_picture};
 use crate::layout::Layout;
 use crate::rate::Rate;
@@ -16,6 +17,8 @@ use crate::source::{Frame, Source, SourceError};
 pub struct Images {
     paths: Vec<PathBuf>,
     first: Picture,
+    /// The layout of the first image, with the colours that the caller names.
+    layout: Layout,
     rate: Rate,
     next: usize,
     pool: Pool,
@@ -91,13 +94,19 @@ impl Images {
         let first = paths.first().ok_or_else(|| SourceError::Empty(path.to_owned()))?;
         let read = read(first, &mut Vec::new());
         let first = read.map_err(|error| SourceError::file(first, error))?;
-        Ok(Self { paths, first, rate, next: 0, pool: Pool::default() })
+        let layout = first.layout;
+        Ok(Self { paths, first, layout, rate, next: 0, pool: Pool::default() })
+    }
+
+    /// Overrides the curve and the primaries that the images name.
+    pub fn with_hint(self, hint: ColourHint) -> Self {
+        Self { layout: hint.over(self.layout), ..self }
     }
 }
 
 impl Source for Images {
     fn layout(&self) -> &Layout {
-        &self.first.layout
+        &self.layout
     }
 
     fn rate(&self) -> Rate {

@@ -20,8 +20,8 @@ pub struct RawHint {
     pub size: Option<(u32, u32)>,
     /// Frames per second if the file has no rate; by default 25.
     pub rate: Option<Rate>,
-    /// The colours of a Y4M file or of YUV without a header, overriding the file's; by default
-    /// [`Colour::of_file`].
+    /// Colours that override the file's. What neither says of Y4M and files without a header is as in
+    /// [`Colour::of_file`]. Patterns have their own.
     pub colour: ColourHint,
 }
 
@@ -46,13 +46,18 @@ pub fn open(path: &Path, hint: &RawHint) -> Result<Box<dyn Source>, SourceError>
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
     let file = || File::open(path).map_err(|error| SourceError::file(path, error));
     let guessed = match extension.to_str().unwrap_or_default() {
-        "png" => return Ok(Box::new(Images::open(path, rate)?)),
-        _ if path.is_dir() => return Ok(Box::new(Images::open(path, rate)?)),
+        "png" => return Ok(Box::new(Images::open(path, rate)?.with_hint(hint.colour))),
+        _ if path.is_dir() => {
+            return Ok(Box::new(Images::open(path, rate)?.with_hint(hint.colour)));
+        }
         "y4m" => {
             let reader = Y4mReader::with_hint(BufReader::new(file()?), hint.colour);
             return opened(path, reader);
         }
-        "ktx2" => return opened(path, Ktx2Reader::new(file()?)),
+        "ktx2" => {
+            let reader = Ktx2Reader::new(file()?);
+            return opened(path, reader.map(|reader| reader.with_hint(hint.colour)));
+        }
         "rgb" => Some(Format::Rgb24),
         "rgba" => Some(Format::Rgba8),
         "yuv" => Some(Format::Yuv420),

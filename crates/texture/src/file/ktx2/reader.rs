@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-use crate::colour::Colour;
+use crate::colour::{Colour, ColourHint};
 use crate::file::ktx2::{
     HEADER, KEY_FORMAT, KEY_PERIOD, KEY_RATE, KEYS_MAX, Ktx2Error, MAGIC, descriptor,
 };
@@ -171,6 +171,11 @@ impl<R: Read + Seek> Ktx2Reader<R> {
         }
         reader.seek(SeekFrom::Start(offset))?;
         Ok(Self { reader, layout, rate, first: offset, frames: layers.into(), file, frame: 0 })
+    }
+
+    /// Overrides the curve and the primaries that the file names.
+    pub fn with_hint(self, hint: ColourHint) -> Self {
+        Self { layout: hint.over(self.layout), ..self }
     }
 }
 
