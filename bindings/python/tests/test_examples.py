@@ -1,12 +1,19 @@
-"""Python at one end, the examples in C and C++ at the other."""
+"""Python at one end, the examples in C and C++, or one for GStreamer, at the other."""
 
 from __future__ import annotations
 
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import rushes
-from conftest import TIME_LIMIT, nal_units, wait_for_listener
+from conftest import TIME_LIMIT, eventually, nal_units, wait_for_listener
 from rushes import Security
 from test_program import FILM, running
 
@@ -71,3 +78,166 @@ def test_python_receives_what_an_example_sends(
     assert received == nal_units(FILM.read_bytes())
     assert agreed(session, how, output), output
     receiver.close()
+
+
+#: What the example for GStreamer, and the pipelines of the tests, need.
+GSTREAMER = """
+import gi
+for name in ["Gst", "GstApp", "GstVideo"]:
+    gi.require_version(name, "1.0")
+from gi.repository import Gst, GstApp, GstVideo
+import rushes
+Gst.init(None)
+missing = [name for name in ["videoconvert", "gdppay"] if not Gst.ElementFactory.find(name)]
+raise SystemExit(f"no element {missing[0]}" if missing else 0)
+"""
+
+Play = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """Starts `texture_gstreamer.py` with an interpreter that has GStreamer."""
+    site = tmp_path / "site"
+    site.mkdir()
+    # The package alone: other packages beside it may be for another interpreter.
+    (site / "rushes").symlink_to(Path(rushes.__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.delenv("PYTHONHOME", raising=False)
+    for python in [sys.executable, "/usr/bin/python3"]:
+        asked = [python, "-c", GSTREAMER]
+        if os.access(python, os.X_OK) and subprocess.run(asked, capture_output=True).returncode == 0:
+            break
+    else:
+        reason = "no interpreter has PyGObject with GStreamer and its elements"
+        if os.environ.get("RUSHES_INTEROP") == "require":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    example = Path(__file__).parents[1] / "examples" / "texture_gstreamer.py"
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        run = [python, str(example), *words]
+        process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def solid(number: int, width: int = 40, height: int = 24) -> bytes:
+    """A picture of one colour, opaque."""
+    return bytes([number * 7 % 256, 255 - number, number, 255]) * (width * height)
+
+
+def pictures(sent: Iterator[bytes], rate: int = 100) -> rushes.Pictures:
+    return rushes.Pictures(sent, 40, 24, pixels="rgba8", rate=rate)
+
+
+def address_of(server: rushes.TextureServer) -> str:
+    host, port = server.local_address
+    return f"{host}:{port}"
+
+
+def unpacked(octets: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """The number, time, flags and octets of buffers that `gdppay` wrote, whose headers have 62 octets."""
+    while octets:
+        kind, length, pts, _, number = struct.unpack(">HIQQQ", octets[4:34])
+        flags = int.from_bytes(octets[42:44], "big")
+        if kind == 1:
+            yield number, pts, flags, octets[62 : 62 + length]
+        octets = octets[62 + length :]
+
+
+def test_gstreamer_is_given_every_frame_as_it_was(play: Play, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.rgba"
+    pipeline = f"videoconvert ! video/x-raw,format=RGBA ! filesink location={copy}".split()
+    source = pictures(solid(number) for number in range(30))
+    with rushes.TextureServer(("127.0.0.1", 0), source, timing="every-frame") as server:
+        player = play("--every-frame", address_of(server), *pipeline)
+        _, errors = player.communicate(timeout=60)
+    assert player.returncode == 0, errors
+    assert "30 frames; 0 left out for a slow pipeline, 0 lost" in errors
+    assert copy.read_bytes() == b"".join(solid(number) for number in range(30))
+
+
+def test_gstreamer_is_given_the_times_of_frames(play: Play, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.gdp"
+    captured: list[float] = []
+
+    def uneven() -> Iterator[bytes]:
+        for number in range(10):
+            time.sleep(0.5 if number == 6 else 0.05)
+            captured.append(time.monotonic())
+            yield solid(number)
+
+    with rushes.TextureServer(
+        ("127.0.0.1", 0), pictures(uneven()), timing="every-frame"
+    ) as server:
+        # Here as one word.
+        pipeline = f"gdppay ! filesink location={copy}"
+        player = play("--every-frame", address_of(server), pipeline)
+        _, errors = player.communicate(timeout=60)
+    assert player.returncode == 0, errors
+    buffers = list(unpacked(copy.read_bytes()))
+    assert [number for number, _, _, _ in buffers] == list(range(10))
+    assert [octets for _, _, _, octets in buffers] == [solid(number) for number in range(10)]
+    times = [pts / 1e9 for _, pts, _, _ in buffers]
+    assert times[0] == 0
+    assert times == sorted(set(times))
+    # A busy machine sends a frame later than it was made.
+    assert times[6] - times[5] > 0.3
+    assert all(abs(times[n] - (captured[n] - captured[0])) < 0.2 for n in range(10))
+
+
+def test_gstreamer_is_given_pictures_of_another_size(play: Play, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.gdp"
+    sizes = [(40, 24), (40, 24), (56, 32), (56, 32)]
+
+    def growing() -> Iterator[memoryview]:
+        for number, (width, height) in enumerate(sizes):
+            yield memoryview(solid(number, width, height)).cast("B", (height, width, 4))
+
+    source = rushes.Pictures(growing(), 40, 24, pixels="rgba8", rate=20)
+    with rushes.TextureServer(("127.0.0.1", 0), source, timing="every-frame") as server:
+        pipeline = f"gdppay ! filesink location={copy}"
+        player = play("--every-frame", address_of(server), pipeline)
+        _, errors = player.communicate(timeout=60)
+    assert player.returncode == 0, errors
+    octets = copy.read_bytes()
+    assert b"width=(int)40, height=(int)24" in octets
+    assert b"width=(int)56, height=(int)32" in octets
+    assert [it for _, _, _, it in unpacked(octets)] == [
+        solid(number, *size) for number, size in enumerate(sizes)
+    ]
+
+
+def test_ctrl_c_ends_a_file_of_gstreamer(play: Play, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.rgba"
+    with rushes.TextureServer(("127.0.0.1", 0), "pattern:64x48@100") as server:
+        player = play(address_of(server), "filesink", f"location={copy}", "buffer-mode=unbuffered")
+        eventually(lambda: copy.exists() and copy.stat().st_size > 0)
+        player.send_signal(signal.SIGINT)
+        _, errors = player.communicate(timeout=60)
+    assert player.returncode == 0, errors
+    assert "interrupted" in errors
+    assert copy.stat().st_size % (64 * 48 * 4) == 0
+
+
+def test_gstreamers_errors_end_the_example(play: Play, tmp_path: Path) -> None:
+    lost = tmp_path / "nowhere" / "copy"
+    with rushes.TextureServer(("127.0.0.1", 0), "pattern:64x48@100") as server:
+        address = address_of(server)
+        for words, reason in [
+            ((address, "nosuchelement"), 'no element "nosuchelement"'),
+            ((address, "filesink", f"location={lost}"), "Could not open file"),
+            ((address, "video/x-raw,format=I420", "!", "fakesink"), "Internal data stream error"),
+            (("localhost", "fakesink"), "has no port"),
+        ]:
+            player = play(*words)
+            _, errors = player.communicate(timeout=60)
+            assert player.returncode == 1, errors
+            assert reason in errors.splitlines()[-1]

@@ -659,6 +659,18 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: Some(("bindings/capi/tests/package/graphics.rs", "texture_vulkan")),
     },
     Elsewhere {
+        command: "python bindings/python/examples/texture_gstreamer.py 127.0.0.1:7000 \
+                  videoconvert ! autovideosink",
+        reason: "needs the package of Python, and GStreamer for Python",
+        proof: Some(("bindings/python/tests/test_examples.py", "texture_gstreamer.py")),
+    },
+    Elsewhere {
+        command: "python bindings/python/examples/texture_gstreamer.py 127.0.0.1:7000 \
+                  videoconvert ! x264enc tune=zerolatency ! mp4mux ! filesink location=copy.mp4",
+        reason: "needs the package of Python, and GStreamer for Python",
+        proof: Some(("bindings/python/tests/test_examples.py", "texture_gstreamer.py")),
+    },
+    Elsewhere {
         command: "bindings/capi/install --prefix ~/rushes",
         reason: BUILDS,
         proof: Some(("bindings/capi/tests/package/rig.rs", "install")),
