@@ -26,9 +26,9 @@ def cpu_of(process: subprocess.Popen[str]) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(program: str, film: Path, clients: int, transport: str) -> float:
-    """Returns the server's CPU time in milliseconds for each picture."""
-    serve = [program, "texture", "serve", str(film), "--listen", "127.0.0.1:0", "--format", "bc1"]
+def measure(program: str, film: list[str], clients: int, transport: str) -> float:
+    """Returns the server's CPU time in milliseconds for each picture of a film, which options may follow."""
+    serve = [program, "texture", "serve", *film, "--listen", "127.0.0.1:0"]
     serve += ["--loop", "--preload=1G", "--every-frame", "--units", "2", "--adapt", "off", "--transport", transport]
     serve += ["--json", "--stats-interval", "1s"]
     server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -73,7 +73,7 @@ def main() -> None:
         for _ in range(rounds):
             for name, film in films.items():
                 for clients in CLIENTS:
-                    cpu = measure(program, film, clients, transport)
+                    cpu = measure(program, [str(film), "--format", "bc1"], clients, transport)
                     measured.setdefault((name, clients), []).append(cpu)
     medians = {key: statistics.median(values) for key, values in measured.items()}
     encoding = {n: medians["encoded", n] - medians["as it is", n] for n in CLIENTS}
