@@ -172,13 +172,12 @@ fn hdr_of_yuv_is_tone_mapped_as_its_rgb_is() {
         let layout = Layout::new(format, 64, 32).unwrap().with_colour(colour);
         // Each plane is a ramp of its own: chroma stays near grey.
         let mut octets = vec![0; layout.bytes()];
-        for (plane, range) in layout.planes().iter().zip([16..=235, 100..=156, 156..=100_u32]) {
+        for (plane, (from, to)) in layout.planes().iter().zip([(16, 235), (100, 156), (156, 100)]) {
             let end = plane.offset + plane.row_bytes * plane.rows as usize;
             let values = &mut octets[plane.offset..end];
-            let (from, to, last) = (*range.start(), *range.end(), values.len() as u32 - 1);
+            let last = values.len() - 1;
             for (at, value) in values.iter_mut().enumerate() {
-                let part = at as f64 / f64::from(last);
-                *value = (f64::from(from) + (f64::from(to) - f64::from(from)) * part).round() as u8;
+                *value = ((from * (last - at) + to * at) / last) as u8;
             }
         }
         // The values as they are.
