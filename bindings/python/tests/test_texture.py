@@ -260,12 +260,13 @@ def test_a_server_states_the_colours_of_its_pictures(tmp_path: Path) -> None:
     file.write_bytes(b"YUV4MPEG2 W16 H16 F50:1 C420jpeg XCOLORRANGE=FULL\nFRAME\n" + grey)
     made = rushes.Pictures([grey], 16, 16, pixels="yuv420", rate=50)
     hdr = (9, 16, 9, 0x82)
-    # Of a file, matrix and range are overridden; chroma stays in the centre.
+    # Of a file, all but the location of chroma is overridden, which stays in the centre.
     cases: list[tuple[rushes.Pictures | str, Points | None, Points]] = [
         (made, None, (1, 1, 1, 1)),
         (made, hdr, hdr),
         (str(file), None, (1, 1, 6, 0x81)),
         (str(file), (1, 1, 9, 0), (1, 1, 9, 1)),
+        (str(file), hdr, (9, 16, 9, 0x81)),
     ]
     for source, colour, seen in cases:
         with (

@@ -49,7 +49,7 @@ pub enum Transfer {
     /// Standard dynamic range: encoded for displays, as sRGB or BT.709, which are shown alike.
     #[default]
     Sdr,
-    /// Perceptual quantiser, ITU-R BT.2100 and SMPTE ST 2084: HDR10. Offers, KTX 2.0 files and PNG images carry it,
+    /// Perceptual quantiser, ITU-R BT.2100 and SMPTE ST 2084: HDR10. Offers and files carry it, Y4M in a tag of ours,
     /// and windows show it tone-mapped; decoders return the values as they are.
     Pq,
 }
@@ -96,8 +96,13 @@ pub struct ColourHint {
 }
 
 impl ColourHint {
-    /// Returns what this hint says, and for the rest what `other` says.
+    /// Returns what this hint says, and for the rest what `other` says. Of that, PQ overrides the matrix and the
+    /// primaries, too: it implies others.
     pub(crate) fn or(self, other: Self) -> Self {
+        let other = match self.transfer {
+            Some(Transfer::Pq) => Self { matrix: None, primaries: None, ..other },
+            Some(Transfer::Sdr) | None => other,
+        };
         Self {
             matrix: self.matrix.or(other.matrix),
             range: self.range.or(other.range),
@@ -268,9 +273,11 @@ impl FromStr for Primaries {
 }
 
 impl Colour {
-    /// Returns the colour of a file that does not specify all of it. The range is limited, and chroma on the left
-    /// pixels. PQ has the primaries and the matrix of BT.2020, and so have the primaries and the matrix each other.
-    /// The matrix of other files is that of BT.601 below 720 rows and that of BT.709 from there on.
+    /// Returns the colour of a file that does not specify all of it.
+    ///
+    /// The range is limited, and chroma on the left pixels. PQ implies the primaries and the matrix of BT.2020, and
+    /// these two imply each other. Without any of them, the curve is that of standard dynamic range, the primaries are
+    /// those of BT.709, and the matrix is that of BT.601 below 720 rows and that of BT.709 from there on.
     pub fn of_file(height: u32, hint: ColourHint) -> Self {
         let transfer = hint.transfer.unwrap_or_default();
         let is_wide = transfer == Transfer::Pq

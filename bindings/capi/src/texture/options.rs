@@ -347,8 +347,8 @@ pub extern "C" fn rushes_texture_options_scaling(
 
 /// What the values of a server's pictures stand for. `colour` points to four octets, which are copied: the
 /// code points of rushes_texture_frame's `colour`, in its order; RUSHES_ERROR_ARGUMENT for unknown ones. The
-/// pictures of rushes_texture_serve_from() have BT.709, limited range and chroma in the centre by default. Of a file, the matrix and the range are
-/// overridden, and the rest is what the file says. Formats without YUV have no matrix, range and location.
+/// pictures of rushes_texture_serve_from() have BT.709, limited range and chroma in the centre by default. Of a
+/// file, all but the location of chroma is overridden. Formats without YUV have no matrix, range and location.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_options_colour(
     options: *const TextureOptions,

@@ -56,7 +56,7 @@ impl Pictures {
 }
 
 /// Returns the source of a server: pictures from Python, a path or a pattern. `colour` is that of the
-/// pictures, or overrides the matrix and the range of a file.
+/// pictures, or overrides all but the location of chroma of a file.
 pub(super) fn of(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,

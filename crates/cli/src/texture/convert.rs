@@ -10,8 +10,8 @@ use std::thread::available_parallelism;
 
 use rushes::texture::{Colour, ColourHint, Decoder, Encoder, Format, Layout, Quality};
 
-/// Returns the layout of files of `format`: YUV that is made of another format has the matrix that other
-/// programs assume for its height.
+/// Returns the layout of files of `format`: YUV that is made of another format has the matrix that goes with its
+/// primaries, or that other programs assume for its height.
 fn written(input: &Layout, format: Format) -> Layout {
     let output = input.in_format(format);
     let is_yuv = |format| matches!(format, Format::Yuv420 | Format::Yuv422);

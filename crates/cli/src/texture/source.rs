@@ -8,8 +8,12 @@ use std::time::{Duration, Instant};
 
 use rushes::file::is_live;
 use rushes::texture::file::{FileError, Y4mError};
-use rushes::texture::source::{Frame, Live, Preloaded, RawHint, Source, SourceError, Taker};
-use rushes::texture::{Colour, Format, Layout, LiveHandle, LiveOptions, LiveSource, Rate, source};
+use rushes::texture::source::{
+    Frame, Live, PatternSpec, Preloaded, RawHint, Source, SourceError, Taker,
+};
+use rushes::texture::{
+    Colour, ColourHint, Format, Layout, LiveHandle, LiveOptions, LiveSource, Rate, source,
+};
 
 use super::args::SourceArgs;
 #[cfg(feature = "window")]
@@ -52,6 +56,11 @@ pub(crate) fn open(
 ) -> anyhow::Result<Option<Played>> {
     if is_pipe(path) {
         return open_live(path, args, is_paced, interrupt);
+    }
+    if path.to_str().is_some_and(PatternSpec::is_one) && args.colour() != ColourHint::default() {
+        let why = "a pattern has colours of its own: leave out --matrix, --range, --transfer and \
+                   --primaries";
+        return Err(Usage(why.to_owned()).into());
     }
     let mut hint = RawHint { format: args.input_format, size: args.size, ..RawHint::default() };
     (hint.rate, hint.colour) = (args.fps, args.colour());

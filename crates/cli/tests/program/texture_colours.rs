@@ -94,4 +94,10 @@ fn a_curve_or_primaries_that_are_not_known_are_named() {
     unknown("--primaries", "p3", "bt709 or bt2020");
     unknown("--matrix", "bt470", "bt601, bt709 or bt2020");
     unknown("--range", "tv", "limited or full");
+    for option in [["--transfer", "pq"], ["--matrix", "bt709"]] {
+        let refused =
+            texture(&[&["encode", "pattern:64x64@60", "film.ktx2"], &option[..]].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains("colours of its own"));
+    }
 }

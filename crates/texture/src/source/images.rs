@@ -5,7 +5,7 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use crate::colour::ColourHint;
+use crate::colour::{ColourHint, Transfer};
 use crate::file::{FileError, Picture, digits, read_picture};
 use crate::layout::Layout;
 use crate::rate::Rate;
@@ -98,9 +98,14 @@ impl Images {
         Ok(Self { paths, first, layout, rate, next: 0, pool: Pool::default() })
     }
 
-    /// Overrides the curve and the primaries that the images name.
+    /// Overrides the curve and the primaries that the images name. Names that are not known do not matter then.
     pub fn with_hint(self, hint: ColourHint) -> Self {
-        Self { layout: hint.over(self.layout), ..self }
+        let mut first = self.first;
+        let is_whole = hint.transfer == Some(Transfer::Pq) || hint.primaries.is_some();
+        if hint.transfer.is_some() && is_whole {
+            first.unknown_colour = None;
+        }
+        Self { layout: hint.over(self.layout), first, ..self }
     }
 }
 

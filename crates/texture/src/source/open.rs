@@ -20,16 +20,16 @@ pub struct RawHint {
     pub size: Option<(u32, u32)>,
     /// Frames per second if the file has no rate; by default 25.
     pub rate: Option<Rate>,
-    /// Colours that override the file's. What neither says of Y4M and files without a header is as in
-    /// [`Colour::of_file`]. Patterns have their own.
+    /// Colours that override the file's; of KTX 2.0 and PNG, which have no YUV, curve and primaries. What neither
+    /// says of Y4M and files without a header is as in [`Colour::of_file`]. Patterns have their own.
     pub colour: ColourHint,
 }
 
 /// Opens the source named by a path.
 ///
 /// The path names a Y4M, KTX 2.0, PNG or headerless file, a folder of PNG images, PNG images
-/// numbered by `%05d`, or a [`PatternSpec`] such as `pattern:3840x2160@60`. Properties that a file
-/// specifies itself take precedence over the hint.
+/// numbered by `%05d`, or a [`PatternSpec`] such as `pattern:3840x2160@60`. Format, size and rate that a file
+/// specifies itself take precedence over the hint; the hint's colours take precedence over the file's.
 ///
 /// # Errors
 ///

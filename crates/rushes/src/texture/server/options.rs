@@ -77,7 +77,7 @@ pub struct ServerOptions {
     pub fec: Fec,
     /// Whether stripes are packed for clients that can unpack them; off by default.
     ///
-    /// A stripe has up to 32 KiB of blocks, or about 120 KiB of pixels. One whose pixels are those of the frame
+    /// A stripe has up to 32 KiB of blocks, or about 250 KiB of pixels. One whose pixels are those of the frame
     /// before is reported as unchanged, and is not encoded. The others are LZ4 blocks, where that saves half at least.
     /// Clients with repair packets ([`fec`](Self::fec)) get neither. For the comparison the server keeps the picture of the last frame.
     /// Over UDP and RTP each stripe is sent nonetheless once in as many frames as make a second at the source's

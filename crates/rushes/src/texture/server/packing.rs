@@ -12,8 +12,8 @@ use super::super::lock;
 use super::encoding::{Encoding, Picture};
 use super::job::Job;
 
-/// After n failures in a row, LZ4 is tried once in 4^n to 2 · 4^n frames, at least once in twice so many.
-const PAUSE_MAX: u16 = 128;
+/// After n failures in a row, LZ4 is tried again after 4^n to 2 · 4^n − 1 frames, where 4^n is this at most.
+const PERIOD_MAX: u16 = 128;
 
 /// How a stripe was sent.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Past {
             Some(Form::Packed(_)) => Self { frame, ..Self::default() },
             Some(Form::Stored { is_tried: true }) => {
                 let failures = self.failures.saturating_add(1);
-                let frames = 4_u16.saturating_pow(failures.into()).min(PAUSE_MAX);
+                let frames = 4_u16.saturating_pow(failures.into()).min(PERIOD_MAX);
                 // Pauses differ, so that not all stripes are tried with one frame.
                 let pause = frames - 1 + (number % usize::from(frames)) as u16;
                 Self { frame, failures, pause }
