@@ -39,15 +39,21 @@ static void on_frame(void *user) {
     SDL_PushEvent(&event);
 }
 
+static struct known { uint64_t memory; GLuint object, buffer; } known[MEMORIES];
+
+static void forget(struct known *old) {
+    glDeleteBuffers(1, &old->buffer);
+    gl.delete(1, &old->object);
+    *old = (struct known){0};
+}
+
 // Returns the buffer of OpenGL with the memory of a frame. Memory is imported once and used for many frames.
 static GLuint buffer_of(const rushes_gpu_frame *frame, const rushes_gpu_frame_view *view) {
-    static struct { uint64_t memory; GLuint object, buffer; } known[MEMORIES], *new;
     static int count;
-    for (int n = 0; n < count && n < MEMORIES; n++)
-        if (known[n].memory == view->memory) return known[n].buffer;
-    new = &known[count++ % MEMORIES];
-    gl.delete(1, &new->object);
-    glDeleteBuffers(1, &new->buffer);
+    for (int n = 0; n < MEMORIES; n++)
+        if (known[n].buffer && known[n].memory == view->memory) return known[n].buffer;
+    struct known *new = &known[count++ % MEMORIES];
+    forget(new);
     rushes_gpu_memory memory;
     check(rushes_gpu_frame_export(frame, &memory, sizeof memory), "cannot export a frame");
     GLint is_dedicated = memory.is_dedicated;
@@ -68,6 +74,8 @@ static void take(const rushes_gpu_frame *frame, GLuint *texture) {
     check(rushes_gpu_frame_look(frame, &view, sizeof view), "cannot look at a frame");
     if ((GLsizei)view.width != width || (GLsizei)view.height != height) {
         width = (GLsizei)view.width, height = (GLsizei)view.height;
+        // The memory of frames of the size before is not used again.
+        for (int n = 0; n < MEMORIES; n++) forget(&known[n]);
         glDeleteTextures(1, texture);
         glCreateTextures(GL_TEXTURE_2D, 1, texture);
         glTextureStorage2D(*texture, 1, GL_COMPRESSED_RGB_S3TC_DXT1_EXT, width, height);

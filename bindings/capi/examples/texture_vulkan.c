@@ -14,7 +14,7 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
-// More than there are. Memories are those of frames that are being received, and of those that are held here.
+// Upper limits. Devices, families of queues and formats beyond them are not looked at.
 enum { MEMORIES = 32, IMAGES = 16, DEVICES = 16, FAMILIES = 16, FORMATS = 256 };
 
 static struct {
@@ -85,8 +85,8 @@ static void finish(void) {
 static const VkImageSubresourceRange WHOLE = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
 static const VkImageSubresourceLayers LAYER = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
 
-// Later copies wait for earlier ones. The image changes its layout. The buffer, if there is one, goes from one family
-// of queues to another.
+// Makes the copies that follow wait for those before, and changes the layout of the image. The buffer, if there is one,
+// goes from one family of queues to another.
 static void order(VkImage image, VkImageLayout old, VkImageLayout new, VkBuffer buffer, uint32_t from, uint32_t to) {
     const VkAccessFlags access = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
     VkImageMemoryBarrier images = {
@@ -102,14 +102,19 @@ static void order(VkImage image, VkImageLayout old, VkImageLayout new, VkBuffer 
                          buffer != VK_NULL_HANDLE, &buffers, 1, &images);
 }
 
+static void forget(int n) {
+    vkDestroyBuffer(vk.device, known[n].buffer, NULL);
+    vkFreeMemory(vk.device, known[n].object, NULL);
+    memset(&known[n], 0, sizeof known[n]);
+}
+
 // Returns a buffer with the memory of a frame. Memory is imported once and used for many frames.
 static VkBuffer buffer_of(const rushes_gpu_frame *frame, const rushes_gpu_frame_view *view) {
     static int count;
-    for (int n = 0; n < count && n < MEMORIES; n++)
-        if (known[n].memory == view->memory) return known[n].buffer;
+    for (int n = 0; n < MEMORIES; n++)
+        if (known[n].buffer && known[n].memory == view->memory) return known[n].buffer;
     int n = count++ % MEMORIES;
-    vkDestroyBuffer(vk.device, known[n].buffer, NULL);
-    vkFreeMemory(vk.device, known[n].object, NULL);
+    forget(n);
     rushes_gpu_memory memory;
     check(rushes_gpu_frame_export(frame, &memory, sizeof memory), "cannot export a frame");
     const VkExternalMemoryHandleTypeFlagBits handle = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
@@ -144,6 +149,12 @@ static VkBuffer buffer_of(const rushes_gpu_frame *frame, const rushes_gpu_frame_
 // Creates the picture, which keeps the blocks of BC1 as they are. Its format is of plain values, as the window's is:
 // nothing changes the colours.
 static void open_picture(uint32_t width, uint32_t height) {
+    VkPhysicalDeviceProperties limits;
+    vkGetPhysicalDeviceProperties(vk.physical, &limits);
+    if (width > limits.limits.maxImageDimension2D || height > limits.limits.maxImageDimension2D)
+        fail(limits.deviceName, "it has no images as large as the frames");
+    // The memory of frames of the size before is not used again.
+    for (int n = 0; n < MEMORIES; n++) forget(n);
     vkDestroyImage(vk.device, picture.image, NULL);
     vkFreeMemory(vk.device, picture.memory, NULL);
     VkImageCreateInfo blocks = {
@@ -175,6 +186,7 @@ static void take(const rushes_gpu_frame *frame) {
     if (view.width != picture.width || view.height != picture.height) open_picture(view.width, view.height);
     VkBuffer buffer = buffer_of(frame, &view);
     begin();
+    // The library has waited until the frame was written, and does not name a family of queues that gets the buffer.
     order(picture.image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
           buffer, VK_QUEUE_FAMILY_EXTERNAL, vk.family);
     VkBufferImageCopy area = {.imageSubresource = LAYER, .imageExtent = {view.width, view.height, 1}};
@@ -202,6 +214,9 @@ static bool get_images(void) {
     if (vk.size.width == UINT32_MAX)
         SDL_Vulkan_GetDrawableSize(vk.window, (int *)&vk.size.width, (int *)&vk.size.height);
     if (!vk.size.width || !vk.size.height) return false;
+    const VkExtent2D least = can.minImageExtent, most = can.maxImageExtent;
+    vk.size.width = SDL_clamp(vk.size.width, least.width, most.width);
+    vk.size.height = SDL_clamp(vk.size.height, least.height, most.height);
     uint32_t count = can.minImageCount + 1;
     if (can.maxImageCount && count > can.maxImageCount) count = can.maxImageCount;
     VkSwapchainCreateInfoKHR asked = {
@@ -219,19 +234,19 @@ static bool get_images(void) {
     return true;
 }
 
-// Draws the picture on the whole window.
-static void draw(void) {
+// Draws the picture on the whole window. Returns false if the window cannot be seen.
+static bool draw(void) {
     const uint64_t most = 100 * 1000 * 1000;
     uint32_t at;
-    VkResult result;
-    do {
-        if (!vk.swapchain && !get_images()) return;
+    VkResult result = VK_ERROR_OUT_OF_DATE_KHR;
+    // The size may change while it draws.
+    for (int tries = 0; tries < 3 && result == VK_ERROR_OUT_OF_DATE_KHR; tries++) {
+        if (!vk.swapchain && !get_images()) return false;
         result = vkAcquireNextImageKHR(vk.device, vk.swapchain, most, VK_NULL_HANDLE, vk.fence, &at);
         if (result == VK_ERROR_OUT_OF_DATE_KHR) drop_images();
-    } while (!vk.swapchain);
+    }
+    if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_TIMEOUT) return false;
     must(result, "no image of the window");
-    // Nobody sees the window.
-    if (result == VK_TIMEOUT) return;
     wait_for_fence();
     begin();
     order(vk.images[at], VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_NULL_HANDLE, 0, 0);
@@ -251,6 +266,7 @@ static void draw(void) {
     result = vkQueuePresentKHR(vk.queue, &shown);
     if (result == VK_ERROR_OUT_OF_DATE_KHR) drop_images();
     else must(result, "cannot show");
+    return result >= 0;
 }
 
 static void open_window(void) {
@@ -330,10 +346,7 @@ static void open_device(void) {
 
 static void close_window(void) {
     vkDeviceWaitIdle(vk.device);
-    for (int n = 0; n < MEMORIES; n++) {
-        vkDestroyBuffer(vk.device, known[n].buffer, NULL);
-        vkFreeMemory(vk.device, known[n].object, NULL);
-    }
+    for (int n = 0; n < MEMORIES; n++) forget(n);
     vkDestroyImage(vk.device, picture.image, NULL);
     vkFreeMemory(vk.device, picture.memory, NULL);
     vkDestroySwapchainKHR(vk.device, vk.swapchain, NULL);
@@ -380,8 +393,7 @@ int main(int count, char **words) {
             if (!frame) continue;
             take(frame);
             check(rushes_gpu_frame_release(frame), "cannot return a frame");
-            draw();
-            shown++;
+            shown += draw();
         } else if (event.type == SDL_WINDOWEVENT && picture.image) {
             if (event.window.event == SDL_WINDOWEVENT_SIZE_CHANGED) drop_images();
             draw();

@@ -99,9 +99,8 @@ fn colours(display: &Display) -> [usize; 2] {
     [count(0), count(2)]
 }
 
-/// Runs an example, checks that its window shows the frames, and returns what it printed; `None` if
-/// it cannot be built here. It needs `libraries`, by their names in pkg-config, which Debian has in
-/// `packages`.
+/// Runs an example until its window shows the frames, then ends the stream, and returns what it printed; `None` if it
+/// cannot be built or run here. It needs `libraries`, by their names in pkg-config, which Debian has in `packages`.
 fn shows_frames(
     name: &str,
     libraries: &[&str],
@@ -127,7 +126,7 @@ fn shows_frames(
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap();
     let display = Display::of_size("1000x700");
     let mut command = Command::new(program);
-    command.arg(server.local_address().to_string()).arg("150").env("DISPLAY", &display.name);
+    command.arg(server.local_address().to_string()).env("DISPLAY", &display.name);
     command.envs(environment.iter().copied());
     let viewer = Process::start(&mut command);
     let all = (WIDTH * HEIGHT / 2) as usize;
@@ -137,8 +136,13 @@ fn shows_frames(
         seen = colours(&display);
         sleep(Duration::from_millis(50));
     }
+    drop(server);
     let (success, output) = viewer.end();
-    assert!(success && output.contains("150 frames"), "{output}");
+    if !success && output.contains("no graphics processor") {
+        missing(output, "mesa-vulkan-drivers libvulkan1");
+        return None;
+    }
+    assert!(success && output.contains(" frames"), "{output}");
     assert_eq!(seen, [all; 2], "{output}");
     Some(output)
 }
