@@ -5,15 +5,17 @@
     python texture_gstreamer.py --every-frame 127.0.0.1:7000 \\
         videoconvert ! x264enc tune=zerolatency ! mp4mux ! filesink location=copy.mp4
 
-The pipeline after the address is that of gst-launch-1.0, and is given raw video in RGBA. Frames have
+The pipeline after the address is that of gst-launch-1.0, and is given raw video in RGBA, into which
+frames of other formats are decoded. Frames have
 the times at which their first packets arrived, from 0: these follow the times of capture, later by the
 time that the way takes. If the pipeline is too slow, the oldest frames that wait are left out, and the
 newest are not late; with `--every-frame` the server waits instead, by TCP, if it was started with
 `--every-frame`, too. When the pictures change their size, so do the caps: muxers refuse that, unless
 `videoscale ! video/x-raw,width=1280,height=720` comes before the encoder.
 
-At the end of the video, and after Ctrl-C, files are completed; a second Ctrl-C does without. Debian has
-what it needs in python3-gi, gir1.2-gst-plugins-base-1.0 and gstreamer1.0-plugins-base.
+At the end of the video, and after Ctrl-C, files are completed; a second Ctrl-C does without. It needs
+GStreamer 1.20 or later, which Debian has in python3-gi, gir1.2-gst-plugins-base-1.0 and
+gstreamer1.0-plugins-base; the pipelines above take elements of -good and -ugly, too.
 """
 
 import argparse
@@ -93,12 +95,11 @@ class Feed:
 
     def __init__(self, source: Gst.Element) -> None:
         self.source = source
-        self.shape: tuple[int, int, tuple[int, int, int, int]] | None = None
+        self.caps: Gst.Caps | None = None
         self.first_at = 0.0
         self.pts = -1
         self.number = -1
         self.frames = 0
-        self.missing = 0
 
     def has_room(self) -> bool:
         """Whether the pipeline has taken most frames."""
@@ -106,19 +107,19 @@ class Feed:
 
     def push(self, frame: rushes.TextureFrame, rate: Fraction) -> None:
         """Gives one frame, after caps if they are others than those before."""
-        # A server that cannot encode RGBA sends what it has.
         picture = frame if frame.format == "rgba8" else frame.decode("rgba8")
-        shape = (picture.width, picture.height, picture.colour)
-        if shape != self.shape:
-            self.shape = shape
-            self.source.set_caps(caps_of(picture, rate))
+        caps = caps_of(picture, rate)
+        if self.caps is None or not caps.is_equal(self.caps):
+            self.caps = caps
+            self.source.set_caps(caps)
+            # Frames may be late by an interval and are still shown evenly.
+            self.source.set_property("min-latency", int(Gst.SECOND / rate) if rate else 0)
         buffer = copied(picture)
         first_at = frame.first_at
         if self.frames == 0:
             self.first_at = first_at
         elif frame.number != self.number + 1:
             buffer.set_flags(Gst.BufferFlags.DISCONT)
-            self.missing += frame.number - self.number - 1
         if not frame.is_whole:
             buffer.set_flags(Gst.BufferFlags.CORRUPTED)
         # Muxers need times that increase, even if two frames arrive at once.
@@ -147,12 +148,10 @@ def play(
             why = client.wait(0.0)
             continue
         rate = Fraction(client.rate or 0).limit_denominator(1001)
-        if feed.frames == 0:
-            # Frames may be late by an interval and are still shown evenly.
-            feed.source.set_property("min-latency", int(Gst.SECOND / rate) if rate else 0)
+        feed.push(frame, rate)
+        if feed.frames == 1:
             # The time of the pipeline begins with the first frame.
             pipeline.set_state(Gst.State.PLAYING)
-        feed.push(frame, rate)
     return None
 
 
@@ -163,9 +162,7 @@ def run(address: str, words: list[str], every_frame: bool) -> int:
     try:
         # Windows and files are opened before the first frame. If that fails, the bus has an error.
         pipeline.set_state(Gst.State.PAUSED)
-        options: rushes.TextureClientOptions = {"format": "rgba8"}
-        if every_frame:
-            options["transport"] = "tcp"
+        options: rushes.TextureClientOptions = {"transport": "tcp"} if every_frame else {}
         with rushes.TextureClient(address, every_frame=every_frame, **options) as client:
             why: str | None = "interrupted"
             try:
@@ -177,10 +174,10 @@ def run(address: str, words: list[str], every_frame: bool) -> int:
             feed.source.end_of_stream()
             while not has_ended(pipeline.get_bus(), 0.1):
                 pass
-        dropped = client.statistics().frames_dropped
+        counts = client.statistics()
         print(
             f"{feed.frames} frames; {client.skipped} left out for a slow pipeline, "
-            f"{feed.missing - client.skipped} lost, {dropped} not sent; "
+            f"{counts.frames_lost} lost, {counts.frames_dropped} not sent; "
             f"{why or 'the pipeline has ended'}",
             file=sys.stderr,
         )
@@ -193,8 +190,10 @@ parser = argparse.ArgumentParser(usage="%(prog)s [--every-frame] ADDRESS:PORT [P
 parser.add_argument("--every-frame", action="store_true", help="leave no frame out")
 parser.add_argument("address")
 parser.add_argument("pipeline", nargs=argparse.REMAINDER)
-told = parser.parse_args()
+arguments = parser.parse_args()
 try:
-    sys.exit(run(told.address, told.pipeline or DEFAULT, told.every_frame))
+    sys.exit(run(arguments.address, arguments.pipeline or DEFAULT, arguments.every_frame))
+except KeyboardInterrupt:
+    sys.exit(130)
 except (PipelineError, rushes.Error) as error:
     sys.exit(f"texture_gstreamer: {error}")
