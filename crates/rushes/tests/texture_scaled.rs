@@ -321,12 +321,7 @@ fn units_that_were_bound_before_the_second_offer_stay_bound() {
     let server = serve(Changing::new(Format::Rgba8), |_| {});
     let mut control = Stranger::connect(server.local_address());
     let offer = control.request(Wishes { abilities: Abilities::SIZES, ..wishes(Transport::Udp) });
-    let sockets = (0..).zip(&offer.ports).map(|(unit, port)| {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.send_to(&binding(offer.token, unit), ("127.0.0.1", *port)).unwrap();
-        socket
-    });
-    let _sockets: Vec<_> = sockets.collect();
+    let _sockets = bound(&offer);
     // The format is not one of the client's: it gets the other one, and the size.
     let change = Change { format: 63, size_max: Some((32, 32)), rate: None };
     control.send(&Message::Change(change));
@@ -335,7 +330,7 @@ fn units_that_were_bound_before_the_second_offer_stay_bound() {
         matches!(&second, Some(Message::Offer(it)) if it.mode.format == offer.mode.format && it.mode.width == 32),
         "{second:?}"
     );
-    control.send(&Message::Accept(Accept { epoch: 1, ports: Vec::new(), ssrcs: Vec::new() }));
+    accept(&mut control, 1);
     assert_eq!(control.receive(), Some(Message::Start { epoch: 1 }));
 }
 
@@ -434,12 +429,7 @@ fn strangers_who_request_sizes_all_the_time_disturb_nobody() {
     let mut control = Stranger::connect(server.local_address());
     let offer = control.request(strange);
     control.accept();
-    let sockets = (0..).zip(&offer.ports).map(|(unit, port)| {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.send_to(&binding(offer.token, unit), ("127.0.0.1", *port)).unwrap();
-        socket
-    });
-    let sockets: Vec<_> = sockets.collect();
+    let sockets = bound(&offer);
     while control.receive() != Some(Message::Start { epoch: 0 }) {}
     let (client, seen) = view(server.local_address(), |options| options.size_max = Some((33, 33)));
     let flood = std::thread::spawn(move || {
@@ -463,5 +453,94 @@ fn strangers_who_request_sizes_all_the_time_disturb_nobody() {
     check(30);
     flood.join().unwrap();
     check(30);
+    client.stop();
+}
+
+/// Binds a stranger's units to sockets, which read nothing.
+fn bound(offer: &Offer) -> Vec<UdpSocket> {
+    let sockets = (0..).zip(&offer.ports).map(|(unit, port)| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&binding(offer.token, unit), ("127.0.0.1", *port)).unwrap();
+        socket
+    });
+    sockets.collect()
+}
+
+fn accept(control: &mut Stranger, epoch: u16) {
+    let accept = Accept { epoch, ports: Vec::new(), ssrcs: Vec::new() };
+    assert!(control.send(&Message::Accept(accept)));
+}
+
+#[test]
+fn a_source_may_change_before_the_size_of_a_client_is_offered() {
+    let mut source = Changing::new(Format::Rgba8);
+    (source.length, source.live) = (u64::MAX, Some(Arc::default()));
+    let server = serve(source, |options| options.timing = Timing::Live);
+    let max = (16, 16);
+    let fits = |offer: &Offer| {
+        let size = (offer.mode.width, offer.mode.height);
+        SIZES.iter().any(|&of| fitted(of, max) == size)
+    };
+    // The size of the pictures changes every 120 ms.
+    for wait in [0, 60, 130, 190, 250, 370] {
+        let mut control = Stranger::connect(server.local_address());
+        let wishes = Wishes { abilities: Abilities::SIZES, ..wishes(Transport::Udp) };
+        let offer = control.request(wishes);
+        let _sockets = bound(&offer);
+        std::thread::sleep(Duration::from_millis(wait));
+        control.send(&Message::Change(Change { size_max: Some(max), ..Change::default() }));
+        let mut epochs = Vec::new();
+        while epochs.len() < 4 {
+            match control.receive().unwrap() {
+                Message::Offer(offer) => {
+                    assert!(fits(&offer), "{:?}", offer.mode);
+                    accept(&mut control, offer.epoch);
+                }
+                Message::Start { epoch } => epochs.push(epoch),
+                _ => {}
+            }
+        }
+        assert_eq!(epochs, [1, 2, 3, 4], "after {wait} ms");
+    }
+}
+
+#[test]
+fn strangers_who_accept_every_size_that_they_request_disturb_nobody() {
+    let mut source = Changing::new(Format::Rgba8);
+    (source.length, source.live) = (u64::MAX, Some(Arc::default()));
+    let server = serve(source, |options| options.timing = Timing::Live);
+    let (client, seen) = view(server.local_address(), |options| options.size_max = Some((33, 33)));
+    let strangers = (0..2).map(|which| {
+        let mut control = Stranger::connect(server.local_address());
+        std::thread::spawn(move || {
+            let strange = Wishes { abilities: Abilities::SIZES, ..wishes(Transport::Udp) };
+            let offer = control.request(strange);
+            let _sockets = bound(&offer);
+            control.accept();
+            let mut started = 0;
+            while started < 60 {
+                match control.receive().unwrap() {
+                    Message::Offer(offer) => accept(&mut control, offer.epoch),
+                    Message::Start { .. } => {
+                        started += 1;
+                        let sides = (started * 5 % 300 + 1, started * 7 % 200 + which);
+                        let change = Change { size_max: Some(sides), ..Change::default() };
+                        control.send(&Message::Change(change));
+                    }
+                    _ => {}
+                }
+            }
+        })
+    });
+    let strangers: Vec<_> = strangers.collect();
+    let (mut next, mut frames) = (0, 0);
+    while frames < 60 || strangers.iter().any(|it| !it.is_finished()) {
+        let frame = seen.recv_timeout(HANGS).unwrap();
+        next = picture_of(&frame, (33, 33), next).expect("a picture that follows those before") + 1;
+        frames += 1;
+    }
+    for stranger in strangers {
+        stranger.join().unwrap();
+    }
     client.stop();
 }

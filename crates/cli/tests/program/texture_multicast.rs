@@ -16,7 +16,8 @@ fn group() -> String {
 #[test]
 fn viewers_of_a_group_see_every_frame_from_their_first_on() {
     let options = ["--multicast", &group(), "--every-frame", "--loop", "--units", "2"];
-    let server = serving("pattern:320x180@60", &options);
+    // A busy machine has 40 ms to send a frame, and to answer requests for what sockets had no room for.
+    let server = serving("pattern:160x90@25", &options);
     let view = |format: &str| {
         let mut view = rushes(&["texture", "view", &server.address, "--null", "--json"]);
         view.args(["--transport", "multicast", "--duration", "2s", "--format", format]);
@@ -38,7 +39,7 @@ fn viewers_of_a_group_see_every_frame_from_their_first_on() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(seen["transport"], "multicast", "{seen}");
         assert_eq!((&seen["frames_lost"], &seen["complete"]), (&0.into(), &true.into()), "{seen}");
-        assert!(seen["frames"].as_u64().unwrap() > 30, "{seen}");
+        assert!(seen["frames"].as_u64().unwrap() > 20, "{seen}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! `rushes texture serve --packing on`.
 
-use crate::rig::json;
+use crate::rig::{json, text};
 use crate::texture_rig::{must, serving};
 
-const SIZE: (usize, usize) = (320, 180);
-const FRAMES: usize = 30;
+const SIZE: (usize, usize) = (160, 96);
+const FRAMES: usize = 20;
 
 /// Lines like those of text, and a square that moves.
 fn film(pixel: usize) -> Vec<u8> {
@@ -30,14 +30,16 @@ fn stripes_are_packed_over_every_transport_and_frames_arrive_as_they_are() {
         for transport in ["udp", "tcp", "rtp"] {
             let sent = |packing: &str| {
                 let options =
-                    ["--size", "320x180", "--fps", "60", "--once", "--every-frame", "--json"];
+                    ["--size", "160x96", "--fps", "25", "--once", "--every-frame", "--json"];
                 let more = ["--transport", transport, "--packing", packing];
                 let server = serving(&name(input), &[&options[..], &more].concat());
                 let copy = name(&format!("copy.{}", &input[5..]));
-                must(&["view", &server.address, "-o", &copy, "-f", "--every-frame"]);
+                let view = ["view", &server.address, "-o", &copy, "-f", "--every-frame", "--json"];
+                let viewed = must(&view);
                 let (served, log) = server.finish();
                 assert!(served.status.success(), "{log}");
-                assert!(std::fs::read(copy).unwrap() == film, "{input} {transport} {packing}");
+                let is_right = std::fs::read(copy).unwrap() == film;
+                assert!(is_right, "{input} {transport} {packing}: {}", text(&viewed.stdout));
                 json(&served)["octets"].as_u64().unwrap()
             };
             let (off, on) = (sent("off"), sent("on"));
