@@ -33,16 +33,16 @@ def write_film(photograph: Path, film: Path) -> None:
 
 def main() -> None:
     program, photograph = sys.argv[1], Path(sys.argv[2])
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 9
+    rounds = max(int(sys.argv[3]), 1) if len(sys.argv) > 3 else 9
     measured: dict[str, list[float]] = {"off": [], "on": []}
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder, "film.rgba")
         write_film(photograph, film)
         serve = [str(film), "--size", f"{WIDTH}x{HEIGHT}", "--fps", "60"]
-        for number in range(2 * rounds):
+        for number in range(rounds):
             # Which one is first changes from round to round.
-            packing = ("off", "on", "on", "off")[number % 4]
-            measured[packing].append(measure(program, [*serve, "--packing", packing], 1, "tcp"))
+            for packing in ("off", "on") if number % 2 else ("on", "off"):
+                measured[packing].append(measure(program, [*serve, "--packing", packing], 1, "tcp"))
     off, on = (statistics.median(measured[packing]) for packing in ("off", "on"))
     print(f"ms of the server's CPU for each picture, medians of {rounds}: {off:.3f} without packing, {on:.3f} with it")
     print(f"{100 * (on / off - 1):+.1f} %")
