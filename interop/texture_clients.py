@@ -8,7 +8,6 @@ encoding. Each figure is the median of the rounds, which take turns; loopback on
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -21,9 +20,9 @@ CLIENTS = (1, 4)
 
 
 def cpu_of(process: subprocess.Popen[str]) -> float:
-    """Returns the seconds that the process has computed, itself and in the kernel."""
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Returns the seconds that the process's threads have computed, themselves and in the kernel."""
+    threads = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def measure(program: str, film: list[str], clients: int, transport: str) -> float:
