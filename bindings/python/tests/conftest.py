@@ -111,6 +111,11 @@ def wait_for_listener(port: int) -> None:
     """Waits until some process has a port."""
 
     def is_taken() -> bool:
+        tables = [table for table in map(Path, ["/proc/net/udp", "/proc/net/udp6"]) if table.exists()]
+        if tables:
+            # The process might bind the port while this test has it to find out.
+            lines = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
+            return any(line[1].endswith(f":{port:04X}") for line in lines)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
                 probe.bind(("127.0.0.1", port))

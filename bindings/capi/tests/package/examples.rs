@@ -12,6 +12,7 @@ use rushes::Framing;
 use rushes::payload::nal::find_units;
 
 use crate::rig::{Process, folder, have, home, prefix, run, rushes, skip};
+use crate::taken::is_taken;
 
 const CLIP: &str = "../../vectors/media/hevc_192x128_90f_tiny_nals.265";
 
@@ -112,7 +113,7 @@ fn sender(end: End, zrtp: bool, port: u16, clip: &Path) -> Option<Command> {
 /// Waits until a process has bound `port`.
 fn wait_for(port: u16) {
     for _ in 0..3000 {
-        if UdpSocket::bind(("127.0.0.1", port)).is_err() {
+        if is_taken(port) {
             return;
         }
         thread::sleep(Duration::from_millis(10));

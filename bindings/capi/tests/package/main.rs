@@ -15,3 +15,5 @@ mod programs;
 mod rig;
 #[path = "../../../../interop/skipped.rs"]
 mod skipped;
+#[path = "../../../../interop/taken.rs"]
+mod taken;

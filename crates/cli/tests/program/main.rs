@@ -67,6 +67,8 @@ mod stopped;
 #[allow(dead_code, reason = "one server is played, and one client viewed")]
 mod stranger;
 mod strangers;
+#[path = "../../../../interop/taken.rs"]
+mod taken;
 #[cfg(unix)]
 mod texture;
 mod texture_colours;

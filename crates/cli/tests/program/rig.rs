@@ -12,6 +12,7 @@ use serde_json::Value;
 
 pub(crate) use crate::ports::ports as free_port;
 use crate::program::program;
+use crate::taken::is_taken;
 
 pub(crate) fn rushes(arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
@@ -68,7 +69,7 @@ pub(crate) fn receiving(port: u16, arguments: &[&str], file: &Path) -> Child {
     let mut child = command.spawn().unwrap();
     // The receiver listens when its port is in use.
     for _ in 0..500 {
-        if UdpSocket::bind(("127.0.0.1", port)).is_err() || child.try_wait().unwrap().is_some() {
+        if is_taken(port) || child.try_wait().unwrap().is_some() {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
