@@ -96,13 +96,12 @@ pub struct ColourHint {
 }
 
 impl ColourHint {
-    /// Returns what this hint says, and for the rest what `other` says. Of that, PQ overrides the matrix and the
-    /// primaries, too: it implies others.
+    /// Returns what this hint says, and for the rest what `other` says. If the hint makes the curve PQ, which it was
+    /// not, matrix and primaries of `other` do not count either: PQ implies others.
     pub(crate) fn or(self, other: Self) -> Self {
-        let other = match self.transfer {
-            Some(Transfer::Pq) => Self { matrix: None, primaries: None, ..other },
-            Some(Transfer::Sdr) | None => other,
-        };
+        let becomes_pq = self.transfer == Some(Transfer::Pq) && other.transfer != self.transfer;
+        let other =
+            if becomes_pq { Self { matrix: None, primaries: None, ..other } } else { other };
         Self {
             matrix: self.matrix.or(other.matrix),
             range: self.range.or(other.range),
@@ -111,11 +110,12 @@ impl ColourHint {
         }
     }
 
-    /// Overrides the curve and the primaries of a layout whose file says all of its colours. PQ has the primaries of
-    /// BT.2020 unless this hint names others.
+    /// Overrides the curve and the primaries of a layout whose file says all of its colours. What becomes PQ has the
+    /// primaries of BT.2020 unless this hint names others.
     pub(crate) fn over(self, layout: Layout) -> Layout {
         let stated = layout.colour();
-        let implied = (self.transfer == Some(Transfer::Pq)).then_some(Primaries::Bt2020);
+        let becomes_pq = self.transfer == Some(Transfer::Pq) && stated.transfer != Transfer::Pq;
+        let implied = becomes_pq.then_some(Primaries::Bt2020);
         layout.with_colour(Colour {
             transfer: self.transfer.unwrap_or(stated.transfer),
             primaries: self.primaries.or(implied).unwrap_or(stated.primaries),

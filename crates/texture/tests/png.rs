@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rushes_texture::file::{FileError, PngError, create, read_png};
 use rushes_texture::source::{RawHint, SourceError, open};
-use rushes_texture::{Colour, Encoder, Format, Layout, Primaries, Rate, Transfer};
+use rushes_texture::{Colour, ColourHint, Encoder, Format, Layout, Primaries, Rate, Transfer};
 
 const HDR: Colour = Colour {
     primaries: Primaries::Bt2020,
@@ -93,6 +93,29 @@ fn unknown_colours_are_reported_invalid_ones_refused_and_other_ones_than_the_fir
     with_chunk(&name("a0.png"), [9, 16, 9, 1]);
     let error = read_png(&name("a0.png"), &mut Vec::new()).unwrap_err();
     assert!(matches!(error, FileError::Png(PngError::Colour)), "{error}");
+}
+
+#[test]
+fn what_overrides_unknown_colours_is_not_reported() {
+    let (_folder, name) = folder();
+    write(&name("a.png"), Format::Rgb24, HDR, &[90; 96]);
+    let (pq, sdr, wide) = (Some(Transfer::Pq), Some(Transfer::Sdr), Some(Primaries::Bt2020));
+    for (chunk, transfer, primaries, is_reported) in [
+        // Hybrid log-gamma, Display P3, both, and limited range, which no hint says of RGB.
+        ([9, 18, 0, 1], pq, None, false),
+        ([9, 18, 0, 1], None, wide, true),
+        ([12, 16, 0, 1], None, wide, false),
+        ([12, 16, 0, 1], sdr, None, true),
+        ([12, 18, 0, 1], sdr, wide, false),
+        ([9, 16, 0, 0], pq, wide, true),
+    ] {
+        with_chunk(&name("a.png"), chunk);
+        let colour = ColourHint { transfer, primaries, ..ColourHint::default() };
+        let hint = RawHint { colour, ..RawHint::default() };
+        let source = open(&name("a.png"), &hint).unwrap();
+        let reported = is_reported.then_some(chunk);
+        assert_eq!(source.unknown_colour(), reported, "{chunk:?} {transfer:?} {primaries:?}");
+    }
 }
 
 /// Returns whether FFmpeg reads the chunk: from version 6.1 on. Builds without a release have no such number.

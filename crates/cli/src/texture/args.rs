@@ -37,8 +37,8 @@ pub(crate) struct SourceArgs {
     /// Frames per second, overriding the source: 60, 59.94, 30000/1001
     #[arg(long, value_name = "RATE", help_heading = "Source")]
     pub(crate) fps: Option<Rate>,
-    /// Matrix of YUV, overriding the file: bt601, bt709 or bt2020; by default the file's, and if it has
-    /// none, bt2020 with pq or the primaries of BT.2020, else bt601 below 720 rows and bt709 from there on
+    /// Matrix of YUV, overriding the file: bt601, bt709 or bt2020; by default the file's; if it has
+    /// none, and with --transfer pq, that of the primaries, or bt601 below 720 rows and bt709 from there on
     #[arg(long, value_name = "MATRIX", help_heading = "Source")]
     pub(crate) matrix: Option<Matrix>,
     /// Range of YUV, overriding the file: limited (black is 16) or full (black is 0); by default the
@@ -49,8 +49,8 @@ pub(crate) struct SourceArgs {
     /// BT.2020; by default the file's, and if it has none, sdr
     #[arg(long, value_name = "CURVE", help_heading = "Source")]
     pub(crate) transfer: Option<Transfer>,
-    /// Primaries, overriding the file: bt709 or bt2020; by default the file's, and if it has none,
-    /// bt2020 with pq or the matrix of BT.2020, else bt709
+    /// Primaries, overriding the file: bt709 or bt2020; by default the file's; if it has none, and with
+    /// --transfer pq, bt2020 with pq or the matrix of BT.2020, else bt709
     #[arg(long, value_name = "PRIMARIES", help_heading = "Source")]
     pub(crate) primaries: Option<Primaries>,
     /// Take the first NUMBER frames only

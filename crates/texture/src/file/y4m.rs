@@ -99,9 +99,9 @@ struct Header {
 /// The tag in which the writer names matrix and siting, which the format cannot say.
 const OWN_TAG: &str = "RUSHES";
 
-/// The tag of curve and primaries, and of matrix and siting where these are not as usual with them. FFmpeg reads no
-/// header of more than 96 octets, so it is short.
-const CURVE_TAG: &str = "CURVE";
+/// The tag of curve and primaries, and of matrix and siting where these are not usual with them. FFmpeg reads no
+/// header of more than 96 octets, so that a letter stands for the siting, and what is usual is left out.
+const CURVE_TAG: &str = "RUSHES_C";
 
 /// Parses the first line of the file.
 fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
@@ -141,7 +141,9 @@ fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
                 }
                 Some((CURVE_TAG, own)) => {
                     let (colour, place) = curve_tag(own).ok_or_else(wrong)?;
-                    (stated, siting) = (ColourHint { range: stated.range, ..colour }, place);
+                    let matrix = colour.matrix.or(stated.matrix);
+                    stated = ColourHint { matrix, range: stated.range, ..colour };
+                    siting = place.or(siting);
                 }
                 _ => {}
             },
@@ -169,11 +171,15 @@ fn curve_tag(value: &str) -> Option<(ColourHint, Option<Siting>)> {
     let colour = ColourHint {
         transfer: Some(values.next()?.parse().ok()?),
         primaries: Some(values.next()?.parse().ok()?),
-        matrix: values.next().map(str::parse).transpose().ok()?,
-        range: None,
+        ..ColourHint::default()
     };
-    let siting = values.next().map(|name| siting_of(name).ok_or(())).transpose().ok()?;
-    values.next().is_none().then_some((colour, siting))
+    let matrix = values.next().filter(|name| !name.is_empty());
+    let matrix = matrix.map(str::parse).transpose().ok()?;
+    let siting = match values.next() {
+        Some(letter) => Some(SITINGS.iter().find(|(_, name)| name[..1] == *letter)?.0),
+        None => None,
+    };
+    values.next().is_none().then_some((ColourHint { matrix, ..colour }, siting))
 }
 
 /// Returns the tags of what a reader would not guess.
@@ -188,15 +194,18 @@ fn own_tags(layout: &Layout) -> String {
         let is_usual = matrix == usual(ColourHint::default()).matrix && !is_sited;
         return if is_usual { String::new() } else { format!(" X{OWN_TAG}={matrix},{siting}") };
     }
-    let curve = format!(" X{CURVE_TAG}={transfer},{primaries}");
+    let mut tag = format!(" X{CURVE_TAG}={transfer},{primaries}");
     let of_curve = usual(ColourHint { matrix: None, ..colour.into() });
-    if is_sited {
-        format!("{curve},{matrix},{siting}")
-    } else if matrix == of_curve.matrix {
-        curve
-    } else {
-        format!("{curve},{matrix}")
+    let is_usual = matrix == of_curve.matrix;
+    if is_sited || !is_usual {
+        tag += ",";
+        tag += if is_usual { "" } else { matrix.name() };
     }
+    if is_sited {
+        tag += ",";
+        tag += &siting[..1];
+    }
+    tag
 }
 
 const SITINGS: [(Siting, &str); 3] =
@@ -421,11 +430,14 @@ impl<W: Write> Y4mWriter<W> {
         let (width, height) = (layout.width(), layout.height());
         let (frames, seconds) = (rate.numerator(), rate.denominator());
         let range = colour.range.name().to_ascii_uppercase();
-        write!(
+        let tags = own_tags(&layout);
+        // Pixels are square where a file does not say otherwise.
+        let aspect = if tags.is_empty() { " A1:1" } else { "" };
+        writeln!(
             writer,
-            "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 C{samples} XCOLORRANGE={range}"
+            "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip{aspect} C{samples} \
+             XCOLORRANGE={range}{tags}"
         )?;
-        writeln!(writer, "{}", own_tags(&layout))?;
         Ok(Self { writer, layout })
     }
 
@@ -565,8 +577,9 @@ mod tests {
             let error = error(format!("YUV4MPEG2 W1 H1 XRUSHES{own}\n").as_bytes());
             assert!(matches!(error, FileError::Y4m(Y4mError::Parameter(_))), "{error}");
         }
-        for own in ["pq", "hlg,bt2020", "pq,p3", "pq,bt2020,", "pq,bt2020,bt2020,left,"] {
-            let error = error(format!("YUV4MPEG2 W1 H1 XCURVE={own}\n").as_bytes());
+        for own in ["pq", "hlg,bt2020", "pq,p3", "pq,bt2020,bt470", "pq,bt2020,,x", "pq,bt2020,,l,"]
+        {
+            let error = error(format!("YUV4MPEG2 W1 H1 XRUSHES_C={own}\n").as_bytes());
             assert!(matches!(error, FileError::Y4m(Y4mError::Parameter(_))), "{error}");
         }
     }
@@ -612,39 +625,43 @@ mod tests {
         let hdr = Colour { siting: Siting::Left, ..Colour::of_file(720, hint) };
         assert_eq!((hdr.matrix, hdr.primaries), (Matrix::Bt2020, Primaries::Bt2020));
         assert_eq!(colour_of("H720 C420p10", hint), hdr);
-        assert_eq!(colour_of("H720 C420mpeg2 XCURVE=pq,bt2020", none), hdr);
-        for stated in ["XRUSHES=bt709,left", "XCURVE=sdr,bt709", "XCURVE=pq,bt709,bt601,left"] {
+        assert_eq!(colour_of("H720 C420mpeg2 XRUSHES_C=pq,bt2020", none), hdr);
+        for stated in ["XRUSHES=bt709,left", "XRUSHES_C=sdr,bt709", "XRUSHES_C=sdr,bt709,bt601,l"] {
             assert_eq!(colour_of(&format!("H720 C420mpeg2 {stated}"), hint), hdr, "{stated}");
         }
+        let own = "H720 C420mpeg2 XRUSHES_C=pq,bt709,bt601";
+        assert_eq!(colour_of(own, hint), colour_of(own, none), "it says nothing new");
         let hint = ColourHint { transfer: Some(Transfer::Sdr), ..none };
-        assert_eq!(colour_of("H720 C420p10 XCURVE=pq,bt2020", hint).transfer, Transfer::Sdr);
+        assert_eq!(colour_of("H720 C420p10 XRUSHES_C=pq,bt2020", hint).transfer, Transfer::Sdr);
     }
 
     #[test]
     fn colours_are_read_as_written() {
+        let light = [
+            (Transfer::Sdr, Primaries::Bt709),
+            (Transfer::Sdr, Primaries::Bt2020),
+            (Transfer::Pq, Primaries::Bt709),
+            (Transfer::Pq, Primaries::Bt2020),
+        ];
+        let check = |format, height, colour| {
+            let layout = Layout::new(format, 32_768, height).unwrap().with_colour(colour);
+            let rate = Rate::new(60_000, 1_001).unwrap();
+            let writer = Y4mWriter::new(Vec::new(), layout, rate).unwrap();
+            let file = writer.into_inner().unwrap();
+            let (reader, _) = read(&file).unwrap();
+            assert_eq!(reader.layout(), &layout, "{}", file.escape_ascii());
+            // FFmpeg reads no more, with the end of the line.
+            assert!(file.len() <= 96, "{}", file.escape_ascii());
+        };
         for format in [Format::Yuv420, Format::Yuv422] {
-            for height in [576, 720] {
+            for height in [576, 720, 32_768] {
                 for matrix in [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020] {
                     for siting in [Siting::Left, Siting::Centre, Siting::TopLeft] {
-                        let light = [
-                            (Transfer::Sdr, Primaries::Bt709),
-                            (Transfer::Sdr, Primaries::Bt2020),
-                            (Transfer::Pq, Primaries::Bt709),
-                            (Transfer::Pq, Primaries::Bt2020),
-                        ];
                         for (transfer, primaries) in light {
-                            let range = ColourRange::Limited;
-                            let colour = Colour { matrix, range, siting, transfer, primaries };
-                            let layout = Layout::new(format, 1, height).unwrap();
-                            let layout = layout.with_colour(colour);
-                            let writer = Y4mWriter::new(Vec::new(), layout, Rate::DEFAULT).unwrap();
-                            let file = writer.into_inner().unwrap();
-                            let (reader, _) = read(&file).unwrap();
-                            assert_eq!(reader.layout(), &layout, "{}", file.escape_ascii());
-                            // Larger films have up to 10 octets more, and FFmpeg reads 96.
-                            let is_rare = format == Format::Yuv422 && siting != Siting::Left;
-                            let len = file.len() + 10;
-                            assert!(is_rare || len <= 96, "{}", file.escape_ascii());
+                            for range in [ColourRange::Limited, ColourRange::Full] {
+                                let colour = Colour { matrix, range, siting, transfer, primaries };
+                                check(format, height, colour);
+                            }
                         }
                     }
                 }

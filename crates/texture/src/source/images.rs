@@ -5,7 +5,7 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use crate::colour::{ColourHint, Transfer};
+use crate::colour::{Colour, ColourHint, Transfer};
 use crate::file::{FileError, Picture, digits, read_picture};
 use crate::layout::Layout;
 use crate::rate::Rate;
@@ -98,13 +98,18 @@ impl Images {
         Ok(Self { paths, first, layout, rate, next: 0, pool: Pool::default() })
     }
 
-    /// Overrides the curve and the primaries that the images name. Names that are not known do not matter then.
+    /// Overrides the curve and the primaries that the images name. Those that are not known do not matter then.
     pub fn with_hint(self, hint: ColourHint) -> Self {
         let mut first = self.first;
-        let is_whole = hint.transfer == Some(Transfer::Pq) || hint.primaries.is_some();
-        if hint.transfer.is_some() && is_whole {
-            first.unknown_colour = None;
-        }
+        let is_pq = hint.transfer == Some(Transfer::Pq);
+        first.unknown_colour = first.unknown_colour.filter(|&[primaries, transfer, _, is_full]| {
+            let is_known = |primaries, transfer| {
+                Colour::from_code_points([primaries, transfer, 1, 0]).is_some()
+            };
+            let has_primaries = is_pq || hint.primaries.is_some() || is_known(primaries, 1);
+            let has_transfer = hint.transfer.is_some() || is_known(1, transfer);
+            is_full == 0 || !(has_primaries && has_transfer)
+        });
         Self { layout: hint.over(self.layout), first, ..self }
     }
 }
