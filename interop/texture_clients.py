@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 SECONDS = 5
@@ -20,9 +21,9 @@ CLIENTS = (1, 4)
 
 
 def cpu_of(process: subprocess.Popen[str]) -> float:
-    """Returns the seconds that the process's threads have computed, themselves and in the kernel."""
-    threads = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+    """Returns the seconds that the process has computed, itself and in the kernel."""
+    # The clock that clock_getcpuclockid(3) returns.
+    return time.clock_gettime(~process.pid << 3 | 2)
 
 
 def measure(program: str, film: list[str], clients: int, transport: str) -> float:

@@ -74,6 +74,9 @@ static void take(const rushes_gpu_frame *frame, GLuint *texture) {
     check(rushes_gpu_frame_look(frame, &view, sizeof view), "cannot look at a frame");
     if ((GLsizei)view.width != width || (GLsizei)view.height != height) {
         width = (GLsizei)view.width, height = (GLsizei)view.height;
+        GLint most;
+        glGetIntegerv(GL_MAX_TEXTURE_SIZE, &most);
+        if (width > most || height > most) fail("OpenGL", "it has no textures as large as the frames");
         // The memory of frames of the size before is not used again.
         for (int n = 0; n < MEMORIES; n++) forget(&known[n]);
         glDeleteTextures(1, texture);

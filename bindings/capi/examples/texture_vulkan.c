@@ -4,7 +4,7 @@
 //     rushes texture serve pattern:1280x720@60 --listen 127.0.0.1:7000
 //     texture_vulkan 127.0.0.1:7000 [FRAMES]
 //
-// It needs a library that was installed with --gpu, and ends after FRAMES frames, with Escape or with the stream.
+// It needs a library that was installed with --gpu, and ends after it has shown FRAMES frames, with Escape or with the stream.
 #include <SDL.h>
 #include <SDL_vulkan.h>
 #include <rushes.h>
@@ -292,7 +292,7 @@ static void find_processor(const rushes_gpu *gpu) {
     check(rushes_gpu_describe(gpu, &used, sizeof used), "no graphics processor");
     VkPhysicalDevice all[DEVICES];
     uint32_t count = DEVICES, families = FAMILIES, formats = FORMATS;
-    must(vkEnumeratePhysicalDevices(vk.instance, &count, all), "no graphics processor");
+    must(vkEnumeratePhysicalDevices(vk.instance, &count, all), "Vulkan lists nothing");
     for (uint32_t n = 0; n < count && !vk.physical; n++) {
         VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
         VkPhysicalDeviceProperties2 asked = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id};

@@ -128,11 +128,11 @@ fn shows_frames(
     let mut command = Command::new(program);
     command.arg(server.local_address().to_string()).env("DISPLAY", &display.name);
     command.envs(environment.iter().copied());
-    let viewer = Process::start(&mut command);
+    let mut viewer = Process::start(&mut command);
     let all = (WIDTH * HEIGHT / 2) as usize;
     let start = Instant::now();
     let mut seen = [0; 2];
-    while seen != [all; 2] && start.elapsed() < Duration::from_secs(60) {
+    while seen != [all; 2] && start.elapsed() < Duration::from_secs(60) && !viewer.has_ended() {
         seen = colours(&display);
         sleep(Duration::from_millis(50));
     }

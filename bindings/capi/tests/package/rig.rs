@@ -95,6 +95,10 @@ impl Process {
         Self { child, outputs }
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits for the process to end; returns whether it succeeded, and its output.
     pub(crate) fn end(mut self) -> (bool, String) {
         let deadline = Instant::now() + TIME_LIMIT;
