@@ -12,6 +12,7 @@ mod part;
 mod png;
 mod raw;
 mod samples;
+mod tags;
 mod y4m;
 
 use std::io::{self, Read};

@@ -7,8 +7,9 @@
 
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
-use crate::colour::{Colour, ColourHint, ColourRange, Matrix, Siting};
+use crate::colour::{Colour, ColourHint, ColourRange, Siting};
 use crate::file::samples::Samples;
+use crate::file::tags;
 use crate::file::{
     FileError, FrameReader, FrameWriter, PartFile, check_size, length_of_pipe, read_exactly,
 };
@@ -96,13 +97,6 @@ struct Header {
     colour: Colour,
 }
 
-/// The tag in which the writer names matrix and siting, which the format cannot say.
-const OWN_TAG: &str = "RUSHES";
-
-/// The tag of curve and primaries, and of matrix and siting where these are not usual with them. FFmpeg reads no
-/// header of more than 96 octets, so that a letter stands for the siting, and what is usual is left out.
-const CURVE_TAG: &str = "RUSHES_C";
-
 /// Parses the first line of the file.
 fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
     let parameters = line.strip_prefix(MAGIC).ok_or(Y4mError::Magic)?;
@@ -135,12 +129,12 @@ fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
             'X' => match value.split_once('=') {
                 Some(("COLORRANGE", "FULL")) => stated.range = Some(ColourRange::Full),
                 Some(("COLORRANGE", "LIMITED")) => stated.range = Some(ColourRange::Limited),
-                Some((OWN_TAG, own)) => {
-                    let (matrix, place) = own_tag(own).ok_or_else(wrong)?;
+                Some((tags::MATRIX, own)) => {
+                    let (matrix, place) = tags::matrix(own).ok_or_else(wrong)?;
                     (stated.matrix, siting) = (Some(matrix), Some(place));
                 }
-                Some((CURVE_TAG, own)) => {
-                    let (colour, place) = curve_tag(own).ok_or_else(wrong)?;
+                Some((tags::CURVE, own)) => {
+                    let (colour, place) = tags::curve(own).ok_or_else(wrong)?;
                     let matrix = colour.matrix.or(stated.matrix);
                     stated = ColourHint { matrix, range: stated.range, ..colour };
                     siting = place.or(siting);
@@ -157,66 +151,6 @@ fn header(line: &[u8], hint: ColourHint) -> Result<Header, FileError> {
     colour.siting = siting.or_else(|| samples.siting()).unwrap_or(colour.siting);
     let layout = Layout::new(samples.format(), width, height)?.with_colour(colour);
     Ok(Header { layout, rate: found, samples, colour })
-}
-
-/// Parses the tag of matrix and siting.
-fn own_tag(value: &str) -> Option<(Matrix, Siting)> {
-    let (matrix, siting) = value.split_once(',')?;
-    Some((matrix.parse().ok()?, siting_of(siting)?))
-}
-
-/// Parses the tag of curve and primaries, which matrix and siting may follow.
-fn curve_tag(value: &str) -> Option<(ColourHint, Option<Siting>)> {
-    let mut values = value.split(',');
-    let colour = ColourHint {
-        transfer: Some(values.next()?.parse().ok()?),
-        primaries: Some(values.next()?.parse().ok()?),
-        ..ColourHint::default()
-    };
-    let matrix = values.next().filter(|name| !name.is_empty());
-    let matrix = matrix.map(str::parse).transpose().ok()?;
-    let siting = match values.next() {
-        Some(letter) => Some(SITINGS.iter().find(|(_, name)| name[..1] == *letter)?.0),
-        None => None,
-    };
-    values.next().is_none().then_some((ColourHint { matrix, ..colour }, siting))
-}
-
-/// Returns the tags of what a reader would not guess.
-fn own_tags(layout: &Layout) -> String {
-    let colour = layout.colour();
-    let usual = |hint| Colour::of_file(layout.height(), hint);
-    let siting = name_of(colour.siting);
-    let is_sited = layout.format() == Format::Yuv422 && colour.siting != Siting::Left;
-    let Colour { matrix, transfer, primaries, .. } = colour;
-    let of_matrix = usual(ColourHint { matrix: Some(matrix), ..ColourHint::default() });
-    if (transfer, primaries) == (of_matrix.transfer, of_matrix.primaries) {
-        let is_usual = matrix == usual(ColourHint::default()).matrix && !is_sited;
-        return if is_usual { String::new() } else { format!(" X{OWN_TAG}={matrix},{siting}") };
-    }
-    let mut tag = format!(" X{CURVE_TAG}={transfer},{primaries}");
-    let of_curve = usual(ColourHint { matrix: None, ..colour.into() });
-    let is_usual = matrix == of_curve.matrix;
-    if is_sited || !is_usual {
-        tag += ",";
-        tag += if is_usual { "" } else { matrix.name() };
-    }
-    if is_sited {
-        tag += ",";
-        tag += &siting[..1];
-    }
-    tag
-}
-
-const SITINGS: [(Siting, &str); 3] =
-    [(Siting::Left, "left"), (Siting::Centre, "centre"), (Siting::TopLeft, "topleft")];
-
-fn siting_of(name: &str) -> Option<Siting> {
-    SITINGS.iter().find(|(_, known)| *known == name).map(|&(siting, _)| siting)
-}
-
-fn name_of(siting: Siting) -> &'static str {
-    SITINGS.iter().find(|&&(known, _)| known == siting).map_or("", |&(_, name)| name)
 }
 
 impl Header {
@@ -430,7 +364,7 @@ impl<W: Write> Y4mWriter<W> {
         let (width, height) = (layout.width(), layout.height());
         let (frames, seconds) = (rate.numerator(), rate.denominator());
         let range = colour.range.name().to_ascii_uppercase();
-        let tags = own_tags(&layout);
+        let tags = tags::written(&layout);
         // Pixels are square where a file does not say otherwise.
         let aspect = if tags.is_empty() { " A1:1" } else { "" };
         writeln!(
@@ -478,7 +412,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::colour::{Primaries, Transfer};
+    use crate::colour::{Matrix, Primaries, Transfer};
 
     type Read<'b> = (Y4mReader<Cursor<&'b [u8]>>, Vec<Vec<u8>>);
 
