@@ -727,7 +727,7 @@ typedef struct rushes_frame rushes_frame;
 // A graphics processor, used through Vulkan.
 typedef struct rushes_gpu rushes_gpu;
 
-// A received frame in the memory of a graphics processor, held by the application.
+// A frame in the memory of a graphics processor, held by the application: one that was received, or one to draw.
 typedef struct rushes_gpu_frame rushes_gpu_frame;
 
 // The frames of a media file or of a live source, one by one.
@@ -1432,7 +1432,7 @@ typedef void (*rushes_gpu_hook)(void *user);
 typedef struct rushes_gpu_frame_view {
     // The number of octets of the frame, in the order of the tiles of its format.
     size_t len;
-    // Its number in the stream, from 0.
+    // Its number in the stream, from 0; of no meaning in a frame to draw, as are the packets and times below.
     uint64_t number;
     // Its format, such as "bc1"; valid until rushes_gpu_frame_release().
     const char *format;
@@ -2842,14 +2842,47 @@ rushes_status rushes_gpu_frame_look(const struct rushes_gpu_frame *frame,
                                     size_t size);
 
 // Gets a frame's memory; `size` is sizeof(rushes_gpu_memory). The graphics processor has written all octets of
-// the frame: there is no fence to wait for. The memory remains until all importers have freed it.
+// a received frame: there is no fence to wait for. The memory remains until all importers have freed it.
 rushes_status rushes_gpu_frame_export(const struct rushes_gpu_frame *frame,
                                       struct rushes_gpu_memory *memory,
                                       size_t size);
 
-// Returns a frame's memory to the client, which uses it again for later frames. All work that reads the memory must
-// be done. The frame may be released after its client was closed, and on any thread.
+// Returns a frame's memory to its client or server, which uses it again for later frames. All work that reads or
+// writes the memory must be done. The frame may be released after these were closed, and on any thread.
 rushes_status rushes_gpu_frame_release(struct rushes_gpu_frame *frame);
+
+// Like rushes_texture_serve(), with frames that the application draws in memory of a graphics processor: of
+// `width` by `height` pixels, at the rate `frames` in `seconds`, about which clients are told. They are encoded there
+// to `format` ("bc1", "ycocg-bc3", "etc1", "etc2-rgb", "astc-4x4"); only the encoded frames leave its memory. `memory`
+// is a rushes_memory_handle.
+rushes_status rushes_texture_serve_gpu(const char *local,
+                                       const struct rushes_gpu *gpu,
+                                       int32_t memory,
+                                       const char *format,
+                                       uint32_t width,
+                                       uint32_t height,
+                                       uint32_t frames,
+                                       uint32_t seconds,
+                                       const struct rushes_texture_options *options,
+                                       struct rushes_texture_server **server);
+
+// Gets memory for the next frame of a server of rushes_texture_serve_gpu(). Its pixels, four octets each (red,
+// green, blue, alpha), are in rows from the top without gaps: OpenGL copies them there with glReadPixels() into a
+// buffer, Vulkan with vkCmdCopyImageToBuffer(). Import the memory (rushes_gpu_frame_export()), write all pixels, and
+// pass the frame to rushes_gpu_frame_send(), or to rushes_gpu_frame_release() if it is not to be sent. A program that
+// holds one such frame at a time has at most three memories to import.
+rushes_status rushes_texture_server_canvas(const struct rushes_texture_server *server,
+                                           struct rushes_gpu_frame **frame);
+
+// Sets the size of further frames of rushes_texture_server_canvas() in pixels.
+rushes_status rushes_texture_server_resize(const struct rushes_texture_server *server,
+                                           uint32_t width,
+                                           uint32_t height);
+
+// Sends a frame of rushes_texture_server_canvas(). What writes its pixels must have ended, as after glFinish() or
+// vkWaitForFences(). It replaces a frame that waits to be encoded. The handle ends like that of a released frame, also
+// if the server has ended, which returns RUSHES_ERROR_ENDED.
+rushes_status rushes_gpu_frame_send(struct rushes_gpu_frame *frame);
 
 #ifdef __cplusplus
 }  // extern "C"

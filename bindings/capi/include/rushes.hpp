@@ -1253,48 +1253,6 @@ private:
     detail::handle<rushes_texture_options, rushes_texture_options_close> handle_;
 };
 
-// Sends a source's pictures to every client that connects.
-class texture_server {
-public:
-    // Listens on `local` ("127.0.0.1:7000"); `pictures` is a file or "pattern:3840x2160@60".
-    texture_server(const std::string &local, const std::string &pictures,
-                   const texture_options &options = {}) {
-        detail::check(rushes_texture_serve(local.c_str(), pictures.c_str(), options.get(),
-                                           handle_.place()));
-    }
-    // Sends pictures made by fill(span<std::uint8_t> octets, bool rewind), which returns false at
-    // the end.
-    template <class F>
-    texture_server(const std::string &local, const std::string &format, std::uint32_t width,
-                   std::uint32_t height, std::uint32_t frames_per_second, F &&fill,
-                   const texture_options &options = {}) {
-        using function = std::decay_t<F>;
-        detail::check(rushes_texture_serve_from(
-            local.c_str(), format.c_str(), width, height, frames_per_second, 1,
-            [](void *user, std::uint8_t *octets, std::size_t len, bool rewind) noexcept {
-                span<std::uint8_t> picture(octets, len);
-                return (*static_cast<function *>(user))(picture, rewind) ? std::int32_t(1)
-                                                                         : std::int32_t(0);
-            },
-            detail::store_hook(std::forward<F>(fill)), detail::release<function>, options.get(),
-            handle_.place()));
-    }
-    std::uint16_t port() const {
-        std::uint16_t port = 0;
-        detail::check(rushes_texture_server_port(handle_.get(), &port));
-        return port;
-    }
-    rushes_texture_server_counts get_statistics() const {
-        rushes_texture_server_counts now{};
-        detail::check(rushes_texture_server_statistics(handle_.get(), &now, sizeof now));
-        return now;
-    }
-    void close() { handle_.close(); }
-
-private:
-    detail::handle<rushes_texture_server, rushes_texture_server_close> handle_;
-};
-
 // How the memory of frames is passed to other graphics interfaces; see rushes_memory_handle.
 enum class memory_handle : std::int32_t {
     opaque_fd = RUSHES_MEMORY_HANDLE_OPAQUE_FD,
@@ -1359,8 +1317,9 @@ private:
     rushes_gpu_memory raw_;
 };
 
-// A received frame in the memory of a graphics processor. Its octets do not change until this object is destroyed;
-// then the memory is used for a later frame, so all work that reads it must be done. It may outlive its client.
+// A frame in the memory of a graphics processor, received or to be drawn. Nobody else writes its octets until this object
+// is destroyed; then the memory is used for a later frame, so all work that uses it must be done. It may outlive its
+// client or server.
 class gpu_frame {
 public:
     explicit gpu_frame(rushes_gpu_frame *raw) : handle_(raw), view_{} {
@@ -1385,11 +1344,19 @@ public:
     // A number of its memory that no other memory of this process has. Later frames use the same memory again, so
     // import it once for each number.
     std::uint64_t memory() const noexcept { return view_.memory; }
-    // Returns the memory with a new descriptor. The graphics processor has written all octets: there is no fence.
+    // Returns the memory with a new descriptor. The graphics processor has written all octets of a received frame: there
+    // is no fence.
     gpu_memory export_memory() const {
         rushes_gpu_memory memory{};
         detail::check(rushes_gpu_frame_export(handle_.get(), &memory, sizeof memory));
         return gpu_memory(memory);
+    }
+    // Sends a frame of texture_server::canvas(), after what writes its pixels has ended, which ends this object's use.
+    // Returns false if the server has ended.
+    bool send() {
+        const rushes_status status = rushes_gpu_frame_send(handle_.get());
+        if (status != RUSHES_ERROR_ENDED) detail::check(status);
+        return status != RUSHES_ERROR_ENDED;
     }
     // The C handle; the frame still owns it.
     rushes_gpu_frame *get() const noexcept { return handle_.get(); }
@@ -1397,6 +1364,69 @@ public:
 private:
     detail::handle<rushes_gpu_frame, rushes_gpu_frame_release> handle_;
     rushes_gpu_frame_view view_;
+};
+
+// Sends a source's pictures to every client that connects.
+class texture_server {
+public:
+    // Listens on `local` ("127.0.0.1:7000"); `pictures` is a file or "pattern:3840x2160@60".
+    texture_server(const std::string &local, const std::string &pictures,
+                   const texture_options &options = {}) {
+        detail::check(rushes_texture_serve(local.c_str(), pictures.c_str(), options.get(),
+                                           handle_.place()));
+    }
+    // Sends pictures made by fill(span<std::uint8_t> octets, bool rewind), which returns false at
+    // the end.
+    template <class F>
+    texture_server(const std::string &local, const std::string &format, std::uint32_t width,
+                   std::uint32_t height, std::uint32_t frames_per_second, F &&fill,
+                   const texture_options &options = {}) {
+        using function = std::decay_t<F>;
+        detail::check(rushes_texture_serve_from(
+            local.c_str(), format.c_str(), width, height, frames_per_second, 1,
+            [](void *user, std::uint8_t *octets, std::size_t len, bool rewind) noexcept {
+                span<std::uint8_t> picture(octets, len);
+                return (*static_cast<function *>(user))(picture, rewind) ? std::int32_t(1)
+                                                                         : std::int32_t(0);
+            },
+            detail::store_hook(std::forward<F>(fill)), detail::release<function>, options.get(),
+            handle_.place()));
+    }
+    std::uint16_t port() const {
+        std::uint16_t port = 0;
+        detail::check(rushes_texture_server_port(handle_.get(), &port));
+        return port;
+    }
+    rushes_texture_server_counts get_statistics() const {
+        rushes_texture_server_counts now{};
+        detail::check(rushes_texture_server_statistics(handle_.get(), &now, sizeof now));
+        return now;
+    }
+    // Sends frames that the application draws in memory of a graphics processor, encoded there to `format`, such as
+    // "bc1"; see canvas().
+    texture_server(const std::string &local, const gpu &device, const std::string &format,
+                   std::uint32_t width, std::uint32_t height, std::uint32_t frames_per_second,
+                   const texture_options &options = {},
+                   memory_handle memory = memory_handle::opaque_fd) {
+        detail::check(rushes_texture_serve_gpu(
+            local.c_str(), device.get(), static_cast<std::int32_t>(memory), format.c_str(), width,
+            height, frames_per_second, 1, options.get(), handle_.place()));
+    }
+    // Returns memory for the pixels of the next frame: rows of RGBA8 from the top, without gaps. Import it, write all
+    // pixels, and call send().
+    gpu_frame canvas() const {
+        rushes_gpu_frame *raw = nullptr;
+        detail::check(rushes_texture_server_canvas(handle_.get(), &raw));
+        return gpu_frame(raw);
+    }
+    // Sets the size of further canvases.
+    void resize(std::uint32_t width, std::uint32_t height) {
+        detail::check(rushes_texture_server_resize(handle_.get(), width, height));
+    }
+    void close() { handle_.close(); }
+
+private:
+    detail::handle<rushes_texture_server, rushes_texture_server_close> handle_;
 };
 
 // Receives a server's frames.

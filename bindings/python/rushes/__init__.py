@@ -22,6 +22,7 @@ import logging as _logging
 
 from rushes._aio import AsyncFrames
 from rushes._rushes import (
+    Canvas,
     CircuitBreakerError,
     ClosedError,
     ConfigError,
@@ -48,6 +49,7 @@ from rushes._rushes import (
     Pictures,
     Poller,
     ReceiveStatistics,
+    RenderedFrames,
     Rtcp,
     RtcpError,
     RtcpStatistics,
@@ -86,6 +88,7 @@ from rushes._types import (
 
 __all__ = [
     "AsyncFrames",
+    "Canvas",
     "CircuitBreakerError",
     "ClosedError",
     "ConfigError",
@@ -114,6 +117,7 @@ __all__ = [
     "Poller",
     "RawVideo",
     "ReceiveStatistics",
+    "RenderedFrames",
     "Rtcp",
     "RtcpError",
     "RtcpStatistics",

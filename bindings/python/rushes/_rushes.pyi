@@ -24,6 +24,7 @@ from rushes._types import (
 )
 
 __all__ = [
+    "Canvas",
     "CircuitBreakerError",
     "ClosedError",
     "ConfigError",
@@ -50,6 +51,7 @@ __all__ = [
     "Pictures",
     "Poller",
     "ReceiveStatistics",
+    "RenderedFrames",
     "Rtcp",
     "RtcpError",
     "RtcpStatistics",
@@ -809,6 +811,34 @@ class GpuFrame:
     @property
     def id(self) -> int: ...
     def export(self) -> ExportedMemory: ...
+
+@final
+class RenderedFrames:
+    def __new__(
+        cls,
+        gpu: Gpu,
+        width: int,
+        height: int,
+        format: str = "bc1",
+        *,
+        rate: Rate | None = None,
+        export: Literal["opaque-fd", "dma-buf"] = "opaque-fd",
+    ) -> Self: ...
+    def canvas(self) -> Canvas: ...
+    def resize(self, width: int, height: int) -> None: ...
+
+@final
+class Canvas:
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def id(self) -> int: ...
+    def export(self) -> ExportedMemory: ...
+    def send(self) -> bool: ...
 
 @final
 class ExportedMemory:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from rushes._rushes import Pictures, Security
+    from rushes._rushes import Pictures, RenderedFrames, Security
 
 __all__ = [
     "Address",
@@ -79,7 +79,7 @@ Transport: TypeAlias = Literal["udp", "tcp", "rtp", "multicast"]
 #: When pictures are taken from a source.
 Timing: TypeAlias = Literal["live", "every-frame", "flat-out"]
 #: The source of a texture server's pictures.
-Source: TypeAlias = "str | os.PathLike[str] | Pictures"
+Source: TypeAlias = "str | os.PathLike[str] | Pictures | RenderedFrames"
 
 
 class MulticastOptions(TypedDict, total=False):

@@ -74,9 +74,9 @@ mod _rushes {
     use crate::stream::{Frames, Stream};
     #[pymodule_export]
     use crate::texture::{
-        ExportedMemory, Gpu, GpuFrame, Pictures, SentTextureFrame, TextureClient,
-        TextureClientStatistics, TextureFrame, TextureServer, TextureServerCounts, encode_texture,
-        texture_formats,
+        Canvas, ExportedMemory, Gpu, GpuFrame, Pictures, RenderedFrames, SentTextureFrame,
+        TextureClient, TextureClientStatistics, TextureFrame, TextureServer, TextureServerCounts,
+        encode_texture, texture_formats,
     };
     #[pymodule_export]
     use crate::zrtp::{Opening, Sas};

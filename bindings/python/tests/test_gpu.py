@@ -15,7 +15,7 @@ from conftest import ROOT, TIME_LIMIT
 from test_hooks import Gathered
 from test_texture import HERE, Array, pictures
 
-Import = Callable[[rushes.GpuFrame], bytes]
+Import = Callable[[rushes.GpuFrame | rushes.Canvas], bytes]
 
 
 def missing(reason: str) -> NoReturn:
@@ -36,7 +36,7 @@ def gpu() -> rushes.Gpu:
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Import:
-    """Returns the octets of a frame as OpenGL has them, in another process."""
+    """Returns the octets of a frame as OpenGL has them, in another process; draws on a canvas there."""
     program = tmp_path_factory.mktemp("gpu") / "import_frame"
     source = ROOT / "interop" / "import_frame.c"
     compiler = ["cc", str(source), "-lEGL", "-lGL", "-o", str(program)]
@@ -47,13 +47,15 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Import:
     except subprocess.CalledProcessError as error:
         missing(f"the importer cannot be built: {error.stderr}")
 
-    def run(frame: rushes.GpuFrame) -> bytes:
+    def run(frame: rushes.GpuFrame | rushes.Canvas) -> bytes:
         with frame.export() as memory:
             assert (memory.id, memory.offset, memory.handle) == (frame.id, 0, "opaque-fd")
             assert memory.size >= memory.buffer_size >= frame.nbytes
-            numbers = [str(n) for n in (memory.size, frame.nbytes, int(memory.is_dedicated))]
+            numbers = [memory.size, frame.nbytes, int(memory.is_dedicated)]
+            if isinstance(frame, rushes.Canvas):
+                numbers += [frame.width, frame.height]
             return subprocess.run(
-                [str(program), *numbers],
+                [str(program), *map(str, numbers)],
                 stdin=memory.fd,
                 capture_output=True,
                 check=True,
@@ -186,6 +188,63 @@ def test_what_cannot_be_is_refused(gpu: rushes.Gpu) -> None:
     with pytest.raises((rushes.GpuError, rushes.NetError)) as refused:
         rushes.TextureClient(("127.0.0.1", 1), gpu=gpu, export="dma-buf")
     assert refused.type is not rushes.NetError or not gpu.is_software
+
+
+def drawn(width: int, height: int) -> Array:
+    """Returns the picture that the other process draws."""
+    picture = np.zeros((height, width, 3), np.uint8)
+    picture[: height // 2, : width // 2] = (255, 0, 0)
+    picture[: height // 2, width // 2 :] = (0, 255, 0)
+    picture[height // 2 :, : width // 2] = (0, 0, 255)
+    picture[height // 2 :, width // 2 :] = 255
+    return picture
+
+
+def test_what_another_program_draws_in_opengl_is_sent(gpu: rushes.Gpu, imported: Import) -> None:
+    frames = rushes.RenderedFrames(gpu, 64, 48, rate=30)
+    with (
+        rushes.TextureServer(HERE, frames) as server,
+        rushes.TextureClient(server.local_address, every_frame=True, transport="tcp") as client,
+    ):
+        ids = set()
+        for width, height in ((64, 48), (64, 48), (32, 80)):
+            frames.resize(width, height)
+            canvas = frames.canvas()
+            assert (canvas.width, canvas.height, canvas.nbytes) == (width, height, width * height * 4)
+            assert f"{width}x{height}" in repr(canvas)
+            ids.add(canvas.id)
+            imported(canvas)
+            assert canvas.send()
+            frame = client.pull_frame(TIME_LIMIT)
+            assert frame is not None and (frame.format, frame.width) == ("bc1", width)
+            # Whole blocks of one of these colours are exact.
+            octets = np.asarray(frame.decode("rgb24")).reshape(height, width, 3)
+            assert (octets == drawn(width, height)).all()
+        assert len(ids) == 2, "memory is used again"
+        for use in (canvas.send, canvas.export):
+            with pytest.raises(rushes.ClosedError, match="was sent"):
+                use()
+        last = frames.canvas()
+        del frames
+        gc.collect()
+        assert "the source has ended" in (client.wait(TIME_LIMIT) or "")
+    assert not last.send()
+
+
+def test_frames_to_draw_belong_to_one_server(gpu: rushes.Gpu) -> None:
+    frames = rushes.RenderedFrames(gpu, 64, 48, "ycocg-bc3")
+    with pytest.raises(rushes.ConfigError, match="colour: only for files and pictures"):
+        rushes.TextureServer(HERE, frames, colour=(9, 16, 9, 1))
+    with rushes.TextureServer(HERE, frames):
+        with pytest.raises(rushes.ConfigError, match="a server sends these frames already"):
+            rushes.TextureServer(HERE, frames)
+    assert not frames.canvas().send()
+    with pytest.raises(rushes.GpuError, match="rgb24"):
+        rushes.RenderedFrames(gpu, 64, 48, "rgb24")
+    with pytest.raises(rushes.ConfigError, match="export"):
+        rushes.RenderedFrames(gpu, 64, 48, export="fd")  # type: ignore[arg-type]
+    with pytest.raises(rushes.ConfigError):
+        rushes.RenderedFrames(gpu, 0, 48)
 
 
 def test_annotations_name_the_kind_of_frame() -> None:

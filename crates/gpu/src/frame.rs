@@ -17,7 +17,7 @@ use crate::picture::read_buffer;
 #[derive(Debug)]
 pub struct DeviceFrame {
     memory: Memory,
-    length: usize,
+    layout: Layout,
     id: u64,
     #[cfg_attr(not(unix), allow(dead_code, reason = "nothing is exported"))]
     exported: Option<Exported>,
@@ -76,7 +76,18 @@ impl DeviceFrame {
 
     fn of(memory: Memory, layout: &Layout, exported: Option<Exported>) -> Self {
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        Self { memory, length: layout.bytes(), id, exported }
+        Self { memory, layout: *layout, id, exported }
+    }
+
+    /// Returns the layout of the frame's bytes.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Makes what others wrote to exported memory visible to work that is submitted from here on.
+    pub(crate) fn acquire(&self, gpu: &Gpu) -> Result<(), GpuError> {
+        let acquired = self.exported.as_ref().map_or(Ok(()), Exported::acquire);
+        acquired.map_err(|reason| not_exported(gpu, &reason))
     }
 
     /// Returns the number of the frame's memory, which no other memory of this process has.
@@ -146,7 +157,7 @@ impl DeviceFrame {
     /// Until then the driver buffers them. Bytes beyond the frame's end are ignored. For a texture,
     /// only whole block rows are written.
     pub fn write(&self, gpu: &Gpu, octets: &[u8]) {
-        let octets = &octets[..octets.len().min(self.length)];
+        let octets = &octets[..octets.len().min(self.layout.bytes())];
         let buffer = match &self.memory {
             Memory::Octets(buffer) => buffer,
             Memory::Texture(texture) => return texture.write(gpu, octets),
@@ -181,7 +192,7 @@ impl DeviceFrame {
         recorder.copy_buffer_to_buffer(octets, 0, &back, 0, octets.size());
         gpu.queue.submit([recorder.finish()]);
         let mut octets = read_buffer(gpu, &back)?;
-        octets.truncate(self.length);
+        octets.truncate(self.layout.bytes());
         Ok(octets)
     }
 

@@ -57,7 +57,9 @@ mod window;
 
 pub use decode::{FrameDecoder, Path, Place};
 pub use device::{Gpu, GpuOptions, Interface};
-pub use encode::{Canvas, EncodedSource, GpuEncoder, RenderedFrames, RenderedSource};
+pub use encode::{
+    Canvas, EncodedSource, GpuEncoder, RenderTarget, RenderedFrames, RenderedSource, Surface,
+};
 pub use error::GpuError;
 #[cfg(unix)]
 pub use export::ExportedMemory;

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use rushes::texture::source::{Frame, Source, SourceError};
@@ -15,7 +15,8 @@ use rushes::texture::{
     Transport,
 };
 use rushes_gpu::{
-    DeviceFrame, ExportedMemory, Gpu, GpuError, GpuSink, MemoryHandle, ReceivedFrame, Upload,
+    DeviceFrame, ExportedMemory, Gpu, GpuEncoder, GpuError, GpuSink, MemoryHandle, ReceivedFrame,
+    RenderedSource, Upload,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -28,7 +29,12 @@ fn devices() -> Vec<Gpu> {
 }
 
 /// Compiles the program that imports a frame; `None` if that is not possible here.
-fn importer() -> Option<PathBuf> {
+fn importer() -> Option<&'static PathBuf> {
+    static IMPORTER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    IMPORTER.get_or_init(compiled).as_ref()
+}
+
+fn compiled() -> Option<PathBuf> {
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("import_frame");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../interop/import_frame.c");
     let mut compiler = Command::new("cc");
@@ -51,9 +57,14 @@ fn importer() -> Option<PathBuf> {
 
 /// Returns a frame's bytes as another program has them from its memory.
 fn imported(program: &PathBuf, memory: ExportedMemory, length: usize) -> Vec<u8> {
+    run(program, memory, length, &[])
+}
+
+fn run(program: &PathBuf, memory: ExportedMemory, length: usize, more: &[u32]) -> Vec<u8> {
     let numbers = [memory.size.to_string(), length.to_string()];
     let mut importer = Command::new(program);
     importer.args(numbers).arg(u8::from(memory.is_dedicated).to_string());
+    importer.args(more.iter().map(u32::to_string));
     let output = importer.stdin(Stdio::from(memory.fd)).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
@@ -131,7 +142,7 @@ fn another_program_has_every_received_frame_in_opengl() {
                 assert!(
                     memory.size >= layout.bytes() as u64 && memory.handle == MemoryHandle::OpaqueFd
                 );
-                let theirs = imported(&program, memory, layout.bytes());
+                let theirs = imported(program, memory, layout.bytes());
                 assert!(theirs == octets_of(&layout, frame.number), "{format}: {}", frame.number);
             }
             let mut ids: Vec<u64> = frames.iter().map(|frame| frame.frame.id()).collect();
@@ -144,6 +155,56 @@ fn another_program_has_every_received_frame_in_opengl() {
     assert_eq!(common::driver_errors(), Vec::<String>::new());
 }
 
+/// The picture that the other program draws.
+fn drawn(width: u32, height: u32) -> Vec<u8> {
+    let colours = [[255, 0, 0, 255], [0, 255, 0, 255], [0, 0, 255, 255], [255; 4]];
+    let colour = |x, y| colours[usize::from(x >= width / 2) + 2 * usize::from(y >= height / 2)];
+    (0..height).flat_map(|y| (0..width).flat_map(move |x| colour(x, y))).collect()
+}
+
+#[test]
+fn what_another_program_draws_in_opengl_is_encoded() {
+    let Some(program) = importer() else { return };
+    for gpu in devices() {
+        let handle = MemoryHandle::OpaqueFd;
+        let (frames, mut source) =
+            RenderedSource::exportable(&gpu, (64, 48), handle, Format::Bc1, Rate::DEFAULT).unwrap();
+        let mut ids = Vec::new();
+        for (number, (width, height)) in [(64, 48), (64, 48), (38, 21)].into_iter().enumerate() {
+            frames.resize((width, height)).unwrap();
+            let canvas = frames.canvas().unwrap();
+            let memory = canvas.frame().export(&gpu).unwrap();
+            ids.push(canvas.frame().id());
+            let picture = drawn(width, height);
+            run(program, memory, picture.len(), &[width, height]);
+            assert!(canvas.send());
+            let frame = source.next_frame().unwrap().unwrap();
+            let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, width, height).unwrap();
+            let mut want = Vec::new();
+            encoder.encode(&picture, 1, |_, octets| want.extend_from_slice(octets)).unwrap();
+            assert!(frame[..] == want[..], "frame {number}");
+        }
+        assert_eq!(ids[0], ids[1], "memory is used again");
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+    assert_eq!(common::driver_errors(), Vec::<String>::new());
+}
+
+#[test]
+fn frames_for_others_are_rendered_only_where_memory_is_exported() {
+    for gpu in common::devices() {
+        let make = |size, output| {
+            let handle = MemoryHandle::OpaqueFd;
+            RenderedSource::exportable(&gpu, size, handle, output, Rate::DEFAULT).map(drop)
+        };
+        let most = gpu.device().limits().max_texture_dimension_2d;
+        for refused in [make((8, most + 1), Format::Bc1), make((8, 8), Format::Rgb24)] {
+            assert!(matches!(refused, Err(GpuError::Unsupported { .. })), "{refused:?}");
+        }
+        assert_eq!(make((8, 8), Format::Bc1).is_ok(), gpu.name().ends_with("(vulkan)"));
+    }
+}
+
 /// The importer keeps the memory, not what it held.
 #[test]
 fn memory_remains_with_its_importers_and_is_zero_at_first() {
@@ -153,14 +214,14 @@ fn memory_remains_with_its_importers_and_is_zero_at_first() {
         let frame = DeviceFrame::exportable(&gpu, &layout, MemoryHandle::OpaqueFd).unwrap();
         let (first, second) = (frame.export(&gpu).unwrap(), frame.export(&gpu).unwrap());
         gpu.wait().unwrap();
-        assert!(imported(&program, first, layout.bytes()) == vec![0; layout.bytes()]);
+        assert!(imported(program, first, layout.bytes()) == vec![0; layout.bytes()]);
         let octets = common::noise(&layout);
         frame.write(&gpu, &octets);
         gpu.submit(gpu.recorder());
         gpu.wait().unwrap();
         drop(frame);
         gpu.wait().unwrap();
-        assert!(imported(&program, second, layout.bytes()) == octets);
+        assert!(imported(program, second, layout.bytes()) == octets);
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
     assert_eq!(common::driver_errors(), Vec::<String>::new());

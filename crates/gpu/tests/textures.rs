@@ -11,7 +11,7 @@ use rushes_gpu::wgpu::{
     self, Extent3d, TexelCopyBufferLayout, TextureDescriptor, TextureDimension, TextureFormat,
     TextureUsages,
 };
-use rushes_gpu::{Gpu, GpuEncoder, GpuError, RenderedSource};
+use rushes_gpu::{DeviceFrame, Gpu, GpuEncoder, GpuError, RenderedSource};
 use rushes_texture::{Format, Layout, Rate, Source};
 
 use content::{CONTENTS, encoded, picture};
@@ -86,6 +86,37 @@ fn a_texture_becomes_the_frame_of_its_pixels() {
                     );
                 }
             }
+        }
+        assert_eq!(gpu.first_error(), None, "{}", gpu.name());
+    }
+    assert_eq!(common::driver_errors(), Vec::<String>::new());
+}
+
+#[test]
+fn pixels_in_memory_of_the_device_become_the_frame_of_a_picture() {
+    for gpu in common::devices() {
+        for format in FORMATS {
+            for size in SIZES {
+                let mut encoder = GpuEncoder::new(&gpu, format, size.0, size.1).unwrap();
+                let mut of_rows = GpuEncoder::new(&gpu, format, size.0, size.1).unwrap();
+                let pixels = DeviceFrame::new(&gpu, encoder.input());
+                for content in [CONTENTS[0], CONTENTS[6]] {
+                    let picture = picture(content, encoder.input());
+                    pixels.write(&gpu, &picture);
+                    let mut have = Vec::new();
+                    let ready = |_, octets: &[u8]| have.extend_from_slice(octets);
+                    of_rows.encode_frame(&pixels, 3, ready).unwrap();
+                    let want = encoded(&mut encoder, &picture, 3);
+                    assert!(have == want, "{}: {format} {size:?} {content:?}", gpu.name());
+                }
+            }
+        }
+        let mut encoder = GpuEncoder::new(&gpu, Format::Bc1, 8, 8).unwrap();
+        for layout in [(Format::Rgba8, 8, 12), (Format::Rgb24, 8, 8)] {
+            let layout = Layout::new(layout.0, layout.1, layout.2).unwrap();
+            let refused = encoder.encode_frame(&DeviceFrame::new(&gpu, &layout), 1, |_, _| ());
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("where rgba8 of 8×8 is expected"), "{refused}");
         }
         assert_eq!(gpu.first_error(), None, "{}", gpu.name());
     }
@@ -278,14 +309,14 @@ fn an_application_s_device_encodes_and_holds_frames() {
         write(&gpu, &texture, &picture);
         let frame = encoded_texture(&mut encoder, &texture, 68);
         let layout = Layout::new(Format::Bc1, 64, 32).unwrap();
-        let held = rushes_gpu::DeviceFrame::new(&gpu, &layout);
+        let held = DeviceFrame::new(&gpu, &layout);
         held.write(&gpu, &frame);
         assert!(held.read(&gpu).unwrap() == frame);
         assert!(held.texture().is_none());
         assert_eq!(held.buffer().unwrap().size(), frame.len() as u64);
         let path = rushes_gpu::Path::Texture;
         if path.is_supported(&gpu, &layout) {
-            let held = rushes_gpu::DeviceFrame::with_path(&gpu, &layout, path).unwrap();
+            let held = DeviceFrame::with_path(&gpu, &layout, path).unwrap();
             assert!(held.buffer().is_none());
             let texture = held.texture().unwrap();
             assert_eq!(texture.format(), TextureFormat::Bc1RgbaUnorm);

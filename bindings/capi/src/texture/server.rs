@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rushes::texture::source::{RawHint, Source, open};
 use rushes::texture::{ColourHint, Layout, Rate, ServerOptions};
 
+use super::gpu::Canvases;
 use super::options::{TextureOptions, settings};
 use super::source::CallbackSource;
 use super::{address, format};
@@ -22,10 +23,24 @@ use crate::{handle, pointer};
 #[derive(Debug)]
 pub struct TextureServer {
     server: Turn<Option<rushes::texture::TextureServer>>,
-    /// The application's source of pictures, if it has one.
-    callback: Option<Arc<Callback<TextureSourceHook>>>,
+    pictures: Pictures,
 }
 handle_type!(TextureServer, 8, "texture server");
+
+/// What the application supplies pictures by.
+#[derive(Debug)]
+pub(super) enum Pictures {
+    /// It does not: they are a file's or a pattern's.
+    Opened,
+    Callback(Arc<Callback<TextureSourceHook>>),
+    Canvases(Canvases),
+}
+
+impl TextureServer {
+    pub(super) fn pictures(&self) -> &Pictures {
+        &self.pictures
+    }
+}
 
 /// A texture server's counters for all clients together. Later versions may add fields at the end.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +66,15 @@ pub struct TextureServerStatistics {
     pub repairs: u64,
 }
 
-fn serve(
+pub(super) fn serve(
     local: *const c_char,
     source: impl Source + 'static,
     options: ServerOptions,
-    callback: Option<Arc<Callback<TextureSourceHook>>>,
+    pictures: Pictures,
 ) -> Result<*mut TextureServer, Failure> {
     let local = address(pointer::text(local)?)?;
     let new = rushes::texture::TextureServer::serve(local, source, options)?;
-    handle::insert(TextureServer { server: Turn::new(Some(new)), callback })
+    handle::insert(TextureServer { server: Turn::new(Some(new)), pictures })
 }
 
 /// Listens on `local` ("127.0.0.1:7000"; port 0 selects a free one) and serves clients until it is
@@ -79,7 +94,7 @@ pub extern "C" fn rushes_texture_serve(
         let hint = RawHint { colour, ..RawHint::default() };
         let source = open(pointer::text(source)?.as_ref(), &hint)
             .map_err(|error| Failure::new(Status::Texture, error.to_string()))?;
-        let new = serve(local, source, settings.server, None)?;
+        let new = serve(local, source, settings.server, Pictures::Opened)?;
         pointer::write(server, new)
     })
 }
@@ -113,12 +128,12 @@ pub extern "C" fn rushes_texture_serve_from(
         let settings = settings(options)?;
         let layout = layout.with_colour(settings.colour.unwrap_or_default());
         let source = CallbackSource::new(layout, rate, callback.clone());
-        let new = serve(local, source, settings.server, Some(callback))?;
+        let new = serve(local, source, settings.server, Pictures::Callback(callback))?;
         pointer::write(server, new)
     })
 }
 
-fn with<T>(
+pub(super) fn with<T>(
     server: *const TextureServer,
     act: impl FnOnce(&rushes::texture::TextureServer) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -197,7 +212,9 @@ pub extern "C" fn rushes_texture_server_sas(
 pub extern "C" fn rushes_texture_server_close(server: *mut TextureServer) -> Status {
     guard(|| {
         let owner = handle::get(server)?;
-        if owner.callback.as_ref().is_some_and(|callback| callback.is_running_here()) {
+        if let Pictures::Callback(callback) = &owner.pictures
+            && callback.is_running_here()
+        {
             return Err(busy("a texture server cannot be closed from its source's hook"));
         }
         // The turn comes first, so that the handle stays valid if the turn is refused.

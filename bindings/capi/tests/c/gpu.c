@@ -107,6 +107,75 @@ static void clients_of_the_main_processor_have_no_such_frames(void) {
     OK(rushes_texture_server_close(server));
 }
 
+static void frames_are_drawn_and_sent(const rushes_gpu *gpu) {
+    char address[32];
+    uint16_t port;
+    struct seen seen = {.closing = 1};
+    rushes_texture_options *options;
+    rushes_texture_server *server, *other;
+    rushes_texture_client *client;
+    rushes_gpu_frame *frame, *spare, *none;
+    rushes_gpu_frame_view view;
+    rushes_gpu_memory memory = {.fd = -1};
+    const int32_t fd = RUSHES_MEMORY_HANDLE_OPAQUE_FD;
+    const char *local = "127.0.0.1:0";
+    EXPECT(rushes_texture_serve_gpu(local, gpu, 7, "bc1", WIDTH, HEIGHT, 60, 1, NULL, &server), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_serve_gpu(local, gpu, fd, "bc1", WIDTH, HEIGHT, 0, 1, NULL, &server), RUSHES_ERROR_ARGUMENT);
+    EXPECT(rushes_texture_serve_gpu(local, gpu, fd, "rgb24", WIDTH, HEIGHT, 60, 1, NULL, &server), RUSHES_ERROR_UNSUPPORTED);
+    EXPECT(rushes_texture_serve_gpu(local, NULL, fd, "bc1", WIDTH, HEIGHT, 60, 1, NULL, &server), RUSHES_ERROR_NULL);
+    CHECK(server == NULL);
+    OK(rushes_texture_serve_gpu(local, gpu, fd, "bc1", WIDTH, HEIGHT, 60, 1, NULL, &server));
+    OK(rushes_texture_server_port(server, &port));
+    snprintf(address, sizeof address, "127.0.0.1:%u", port);
+
+    OK(rushes_texture_server_canvas(server, &spare));
+    OK(rushes_texture_server_canvas(server, &frame));
+    OK(rushes_gpu_frame_look(frame, &view, sizeof view));
+    CHECK(view.len == WIDTH * HEIGHT * 4 && view.width == WIDTH && view.height == HEIGHT);
+    CHECK(strcmp(view.format, "rgba8") == 0);
+    OK(rushes_gpu_frame_export(frame, &memory, sizeof memory));
+    CHECK(memory.fd >= 0 && memory.size >= view.len && close(memory.fd) == 0);
+    OK(rushes_gpu_frame_send(frame));
+    EXPECT(rushes_gpu_frame_send(frame), RUSHES_ERROR_CLOSED);
+    OK(rushes_gpu_frame_release(spare));
+    EXPECT(rushes_texture_server_resize(server, 0, 8), RUSHES_ERROR_TEXTURE);
+    OK(rushes_texture_server_resize(server, WIDTH / 2, HEIGHT * 2));
+    OK(rushes_texture_server_canvas(server, &frame));
+    OK(rushes_gpu_frame_look(frame, &view, sizeof view));
+    CHECK(view.width == WIDTH / 2 && view.height == HEIGHT * 2);
+    OK(rushes_gpu_frame_send(frame));
+
+    OK(rushes_texture_options_new(&options));
+    OK(rushes_texture_options_transport(options, "tcp"));
+    OK(rushes_texture_connect_gpu(address, options, gpu, fd, on_frame, &seen, NULL, &client));
+    for (int tries = 0; atomic_load(&seen.frames) == 0 && tries < 400; tries++) {
+        const struct timespec pause = {.tv_nsec = 50000000};
+        CHECK(nanosleep(&pause, NULL) == 0);
+        OK(rushes_texture_server_canvas(server, &frame));
+        OK(rushes_gpu_frame_send(frame));
+    }
+    OK(rushes_texture_client_last(client, &frame));
+    OK(rushes_gpu_frame_look(frame, &view, sizeof view));
+    CHECK(strcmp(view.format, "bc1") == 0);
+    EXPECT(rushes_gpu_frame_send(frame), RUSHES_ERROR_UNSUPPORTED);
+    OK(rushes_gpu_frame_release(frame));
+    OK(rushes_texture_client_close(client));
+    OK(rushes_texture_options_close(options));
+
+    serve(&seen, NULL, &other, address);
+    EXPECT(rushes_texture_server_canvas(other, &frame), RUSHES_ERROR_UNSUPPORTED);
+    OK(rushes_texture_server_close(other));
+    /* Frames to draw outlive their server. */
+    OK(rushes_texture_server_canvas(server, &frame));
+    OK(rushes_texture_server_canvas(server, &spare));
+    OK(rushes_texture_server_close(server));
+    EXPECT(rushes_texture_server_canvas(server, &none), RUSHES_ERROR_CLOSED);
+    OK(rushes_gpu_frame_look(frame, &view, sizeof view));
+    EXPECT(rushes_gpu_frame_send(frame), RUSHES_ERROR_ENDED);
+    EXPECT(rushes_gpu_frame_look(frame, &view, sizeof view), RUSHES_ERROR_CLOSED);
+    OK(rushes_gpu_frame_release(spare));
+}
+
 int main(void) {
     rushes_gpu *gpu;
     rushes_gpu_description description;
@@ -121,6 +190,7 @@ int main(void) {
     CHECK(strlen(description.name) > 0 && memcmp(description.driver_uuid, none, 16) != 0);
     frames_are_held_and_exported(gpu);
     clients_of_the_main_processor_have_no_such_frames();
+    frames_are_drawn_and_sent(gpu);
     OK(rushes_gpu_close(gpu));
     EXPECT(rushes_gpu_close(gpu), RUSHES_ERROR_CLOSED);
     EXPECT(rushes_gpu_describe(gpu, &description, sizeof description), RUSHES_ERROR_CLOSED);

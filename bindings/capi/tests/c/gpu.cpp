@@ -43,7 +43,8 @@ static std::string address_of(const rushes::texture_server &server) {
 }
 
 // The octets of a frame as another program has them, which imports its memory into OpenGL.
-static std::vector<std::uint8_t> imported(const char *program, const rushes::gpu_frame &frame) {
+static std::vector<std::uint8_t> imported(const char *program, const rushes::gpu_frame &frame,
+                                          bool draws = false) {
     auto memory = frame.export_memory();
     const std::string size = std::to_string(memory.size()), len = std::to_string(frame.size());
     const char *is_dedicated = memory.is_dedicated() ? "1" : "0";
@@ -55,7 +56,9 @@ static std::vector<std::uint8_t> imported(const char *program, const rushes::gpu
         dup2(memory.fd(), STDIN_FILENO);
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]), close(ends[1]);
-        execl(program, program, size.c_str(), len.c_str(), is_dedicated, nullptr);
+        const std::string wide = std::to_string(frame.width()), high = std::to_string(frame.height());
+        execl(program, program, size.c_str(), len.c_str(), is_dedicated, draws ? wide.c_str() : nullptr, high.c_str(),
+              nullptr);
         _exit(127);
     }
     close(ends[1]);
@@ -69,6 +72,8 @@ static std::vector<std::uint8_t> imported(const char *program, const rushes::gpu
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     return octets;
 }
+
+static void draw(const char *program, const rushes::gpu_frame &canvas) { imported(program, canvas, true); }
 
 static void a_descriptor_has_one_owner(const rushes::gpu_frame &frame) {
     // Programs that this one starts do not inherit it.
@@ -130,6 +135,34 @@ static void the_last_frame_is_taken_without_a_hook(rushes::gpu &gpu) {
     }
 }
 
+// Frames that another program draws by OpenGL, and which are encoded and received.
+static void frames_are_drawn_and_sent(const rushes::gpu &gpu, const char *program) {
+    rushes::texture_server server("127.0.0.1:0", gpu, "bc1", width, height, 60);
+    std::atomic<std::uint64_t> red_above{0};
+    rushes::texture_client client(
+        address_of(server),
+        [&](const rushes::texture_frame &frame) {
+            // The first block is red in both of its colours: 5 bits of the highest value.
+            const auto octets = rushes::span<const std::uint8_t>(frame.data, frame.len);
+            if (octets[1] >> 3 == 31 && octets[3] >> 3 == 31) ++red_above;
+        },
+        rushes::texture_options().transport("tcp"));
+    for (int tries = 0; red_above == 0 && tries < 200; ++tries) {
+        auto canvas = server.canvas();
+        CHECK(canvas.format() == "rgba8" && canvas.size() == width * height * 4);
+        if (program) draw(program, canvas);
+        CHECK(canvas.send());
+        if (!program) return;
+        std::this_thread::sleep_for(50ms);
+    }
+    CHECK(red_above > 0);
+    server.resize(64, 64);
+    auto canvas = server.canvas();
+    CHECK(canvas.width() == 64 && canvas.height() == 64);
+    server.close();
+    CHECK(!canvas.send());
+}
+
 static void clients_of_the_main_processor_have_no_such_frames() {
     auto server = serve();
     rushes::texture_client client(address_of(server), [](const rushes::texture_frame &) {});
@@ -148,6 +181,7 @@ static void test(rushes::gpu &gpu, const char *program) {
     (void)gpu.is_software();
     frames_are_held_and_imported(gpu, program);
     the_last_frame_is_taken_without_a_hook(gpu);
+    frames_are_drawn_and_sent(gpu, program);
     clients_of_the_main_processor_have_no_such_frames();
 }
 

@@ -2,13 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rushes::texture::source::{Frame, Source, SourceError};
-use rushes::texture::{Format, Layout, Rate, ServerOptions, TextureServer};
+use rushes::texture::{
+    ClientOptions, Decoder, Format, Layout, MemorySink, Rate, ServerOptions, TextureClient,
+    TextureFrame, TextureServer,
+};
 
 use crate::display::Display;
+use crate::examples::ports;
 use crate::programs::compile;
 use crate::rig::{Process, folder, have, home, prefix, run};
 use crate::skipped::missing;
@@ -99,14 +104,9 @@ fn colours(display: &Display) -> [usize; 2] {
     [count(0), count(2)]
 }
 
-/// Runs an example until its window shows the frames, then ends the stream, and returns what it printed; `None` if it
-/// cannot be built or run here. It needs `libraries`, by their names in pkg-config, which Debian has in `packages`.
-fn shows_frames(
-    name: &str,
-    libraries: &[&str],
-    packages: &str,
-    environment: &[(&str, &str)],
-) -> Option<String> {
+/// Builds an example; `None` if that is not possible here. It needs `libraries`, by their names in pkg-config, which
+/// Debian has in `packages`.
+fn built(name: &str, libraries: &[&str], packages: &str) -> Option<PathBuf> {
     if !have(&["cc", "make", "pkg-config", "Xvfb", "import"]) {
         return None;
     }
@@ -120,7 +120,12 @@ fn shows_frames(
     make.arg("-C").arg(home().join("examples"));
     make.arg(format!("OUT={}", program.parent().unwrap().display())).arg(&program);
     run(&mut make);
+    Some(program)
+}
 
+/// Runs an example until its window shows the frames, then ends the stream, and returns what it printed; `None` if it
+/// cannot run here.
+fn shows_frames(program: PathBuf, environment: &[(&str, &str)]) -> Option<String> {
     let source = Halves(Layout::new(Format::Rgba8, WIDTH, HEIGHT).unwrap());
     let options = ServerOptions::default();
     let server = TextureServer::serve("127.0.0.1:0".parse().unwrap(), source, options).unwrap();
@@ -149,7 +154,73 @@ fn shows_frames(
 
 #[test]
 fn a_program_with_sdl_shows_frames_that_opengl_imports() {
-    shows_frames("texture_sdl", &["sdl2", "gl"], "libsdl2-dev libgl-dev", &[]);
+    if let Some(program) = built("texture_sdl", &["sdl2", "gl"], "libsdl2-dev libgl-dev") {
+        shows_frames(program, &[]);
+    }
+}
+
+/// Returns the pixel at a place of a decoded picture of RGBA8.
+fn pixel(picture: &[u8], (x, y): (u32, u32), width: u32) -> [u8; 3] {
+    let pixels = picture.as_chunks::<4>().0;
+    let [red, green, blue, _] = pixels[(y * width + x) as usize];
+    [red, green, blue]
+}
+
+#[test]
+fn a_program_with_sdl_streams_what_opengl_draws() {
+    let Some(program) = built("texture_scene", &["sdl2", "gl"], "libsdl2-dev libgl-dev") else {
+        return;
+    };
+    let display = Display::of_size("1000x700");
+    let address = format!("127.0.0.1:{}", ports());
+    let mut command = Command::new(program);
+    let mut scene = Process::start(command.arg(&address).env("DISPLAY", &display.name));
+    let (sender, frames) = std::sync::mpsc::sync_channel(4);
+    let start = Instant::now();
+    let client = loop {
+        let sender = sender.clone();
+        let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+            let layout = *frame.shape().layout();
+            let mut octets = vec![0; layout.bytes()];
+            frame.copy_to(&mut octets);
+            let _ = sender.try_send((layout, octets));
+        });
+        match TextureClient::connect(
+            address.parse().unwrap(),
+            Arc::new(sink),
+            ClientOptions::default(),
+        ) {
+            Ok(client) => break client,
+            Err(error) if scene.has_ended() || start.elapsed() > Duration::from_secs(60) => {
+                let output = scene.end().1;
+                assert!(output.contains("no graphics processor"), "{error}: {output}");
+                return missing(output, "mesa-vulkan-drivers libvulkan1");
+            }
+            Err(_) => sleep(Duration::from_millis(50)),
+        }
+    };
+    let (layout, frame) = frames.recv_timeout(Duration::from_secs(60)).unwrap();
+    let decoder = Decoder::of(layout, Format::Rgba8).unwrap();
+    let mut picture = vec![0; decoder.output().bytes()];
+    decoder.decode(&frame, &mut picture).unwrap();
+    let (width, height) = (layout.width(), layout.height());
+    assert_eq!((layout.format(), width, height), (Format::Bc1, 1280, 720));
+    let near = |have: [u8; 3], want: [u8; 3]| (0..3).all(|n| have[n].abs_diff(want[n]) < 8);
+    for x in [0, width - 1] {
+        let (sky, meadow) =
+            (pixel(&picture, (x, 0), width), pixel(&picture, (x, height - 1), width));
+        assert!(near(sky, [102, 179, 255]), "the sky is above: {sky:?}");
+        assert!(near(meadow, [51, 128, 26]), "the meadow is below: {meadow:?}");
+    }
+    let middle = pixel(&picture, (width / 2, height / 2), width);
+    assert!(
+        middle.iter().all(|&value| value.abs_diff(85) < 16),
+        "the triangle's middle: {middle:?}"
+    );
+    client.stop();
+    scene.terminate();
+    let (success, output) = scene.end();
+    assert!(success && output.contains(" frames"), "{output}");
 }
 
 #[test]
@@ -158,7 +229,8 @@ fn a_program_with_sdl_shows_frames_that_its_own_vulkan_device_imports() {
     let environment =
         [("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation"), ("VK_LOADER_DEBUG", "layer")];
     let (libraries, packages) = (["sdl2", "vulkan"], "libsdl2-dev libvulkan-dev");
-    let Some(output) = shows_frames("texture_vulkan", &libraries, packages, &environment) else {
+    let built = built("texture_vulkan", &libraries, packages);
+    let Some(output) = built.and_then(|program| shows_frames(program, &environment)) else {
         return;
     };
     for error in ["Validation Error", "VUID-"] {

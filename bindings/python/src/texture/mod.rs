@@ -14,7 +14,7 @@ mod stats;
 pub(crate) use client::TextureClient;
 pub(crate) use codec::{encode_texture, texture_formats};
 pub(crate) use frame::TextureFrame;
-pub(crate) use gpu::{ExportedMemory, Gpu, GpuFrame};
+pub(crate) use gpu::{Canvas, ExportedMemory, Gpu, GpuFrame, RenderedFrames};
 pub(crate) use pool::Pooled;
 pub(crate) use server::TextureServer;
 pub(crate) use source::Pictures;

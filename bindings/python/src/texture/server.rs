@@ -20,8 +20,8 @@ use crate::zrtp::Sas;
 /// Sends a source's frames to every client that connects, on its own threads.
 ///
 /// `address` is a host and a port, a tuple of both or a text such as "0.0.0.0:7000"; port 0 selects
-/// a free one. `source` is a path (Y4M, KTX 2.0, PNG), a pattern such as "pattern:1920x1080@60", or
-/// `Pictures`. Leaving a `with` block closes the server.
+/// a free one. `source` is a path (Y4M, KTX 2.0, PNG), a pattern such as "pattern:1920x1080@60",
+/// `Pictures` or `RenderedFrames`. Leaving a `with` block closes the server.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct TextureServer {
     inner: Arc<Inner>,

@@ -7,6 +7,7 @@ use pyo3::types::PyIterator;
 use rushes::texture::source::{Frame, RawHint, Source, SourceError, open};
 use rushes::texture::{Colour, ColourHint, Layout, Rate};
 
+use super::gpu::RenderedFrames;
 use super::options::{format, rate};
 use crate::error::{ConfigError, report_unraisable};
 use crate::input::Input;
@@ -55,7 +56,7 @@ impl Pictures {
     }
 }
 
-/// Returns the source of a server: pictures from Python, a path or a pattern. `colour` is that of the
+/// Returns the source of a server: pictures from Python, frames in graphics memory, a path or a pattern. `colour` is that of the
 /// pictures, or overrides all but the location of chroma of a file.
 pub(super) fn of(
     py: Python<'_>,
@@ -72,6 +73,12 @@ pub(super) fn of(
             first: layout,
             rate: pictures.rate,
         }));
+    }
+    if let Ok(frames) = source.cast::<RenderedFrames>() {
+        if colour.is_some() {
+            return Err(ConfigError::new_err("colour: only for files and pictures"));
+        }
+        return frames.get().take_source();
     }
     let path: PathBuf = source.extract()?;
     let colour = colour.map_or_else(ColourHint::default, ColourHint::from);

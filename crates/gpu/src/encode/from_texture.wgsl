@@ -3,7 +3,7 @@
 @group(0) @binding(0) var picture: texture_2d<f32>;
 
 // The stripe's first block row.
-@group(0) @binding(2) var<uniform> first_row: vec4<u32>;
+@group(0) @binding(2) var<uniform> place: vec4<u32>;
 
 // One if texels are converted to linear light when they are loaded.
 override LINEAR: u32;
@@ -34,6 +34,6 @@ fn texels(across: u32, down: u32) -> vec4<u32> {
 
 fn block_at(across: u32, down: u32) -> Block {
     let x = across * 4u;
-    let y = (first_row.x + down) * 4u;
+    let y = (place.x + down) * 4u;
     return Block(texels(x, y), texels(x, y + 1u), texels(x, y + 2u), texels(x, y + 3u));
 }

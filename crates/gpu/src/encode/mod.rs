@@ -16,8 +16,9 @@ use crate::encode::pipeline::{Input, Pipeline};
 use crate::encode::pixels::Pixels;
 use crate::encode::stripe::{Picture, Stripe};
 use crate::error::GpuError;
+use crate::frame::DeviceFrame;
 
-pub use rendered::{Canvas, RenderedFrames, RenderedSource};
+pub use rendered::{Canvas, RenderTarget, RenderedFrames, RenderedSource, Surface};
 pub use source::EncodedSource;
 
 /// Number of stripes in progress: one being copied to the device, one encoded, one read back, and
@@ -166,6 +167,41 @@ impl GpuEncoder {
         let input = Input::Texels { srgb: texture.format().is_srgb() };
         let picture = Picture::Texels(texture.create_view(&wgpu::TextureViewDescriptor::default()));
         self.encode_stripes(input, &picture, stripe_rows, &mut ready)
+    }
+
+    /// Encodes the pixels in a frame of this device, such as those that a shader or another graphics interface wrote,
+    /// without a copy of them.
+    ///
+    /// It is as [`GpuEncoder::encode`] otherwise. The frame has the layout of the encoder's input. What writes it must
+    /// have been submitted to the queue before; work of others must have ended. Memory is allocated and the shader
+    /// compiled anew when a frame follows a picture or a texture, or the reverse.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the frame differs from this description; [`GpuError::TooLarge`] if the device cannot
+    /// read all of it at once, or not the blocks of a stripe; [`GpuError::Device`] as for [`GpuEncoder::encode`].
+    pub fn encode_frame(
+        &mut self,
+        frame: &DeviceFrame,
+        stripe_rows: u32,
+        mut ready: impl FnMut(Range<u32>, &[u8]),
+    ) -> Result<(), GpuError> {
+        let unsupported = |what| GpuError::Unsupported { driver: self.gpu.driver(), what };
+        if *frame.layout() != self.input {
+            let [want, have] = [&self.input, frame.layout()]
+                .map(|it| format!("{} of {}×{}", it.format(), it.width(), it.height()));
+            return Err(unsupported(format!("frames from {have}, where {want} is expected")));
+        }
+        let Some(rows) = frame.buffer() else {
+            return Err(unsupported("frames from a frame that is a texture".to_owned()));
+        };
+        let (octets, limits) = (rows.size(), self.gpu.device.limits());
+        let most = limits.max_storage_buffer_binding_size;
+        if octets > most {
+            return Err(GpuError::TooLarge { octets, most, driver: self.gpu.driver() });
+        }
+        frame.acquire(&self.gpu)?;
+        self.encode_stripes(Input::Rows, &Picture::Rows(rows), stripe_rows, &mut ready)
     }
 
     fn encode_stripes(

@@ -7,6 +7,7 @@ use crate::error::GpuError;
 
 const BLOCK: &str = include_str!("block.wgsl");
 const FROM_PIXELS: &str = include_str!("from_pixels.wgsl");
+const FROM_ROWS: &str = include_str!("from_rows.wgsl");
 const FROM_TEXTURE: &str = include_str!("from_texture.wgsl");
 const ETC: &str = include_str!("etc.wgsl");
 const ETC1: &str = include_str!("etc1.wgsl");
@@ -30,8 +31,10 @@ const GROUP: u32 = 64;
 /// What a shader reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Input {
-    /// A buffer of pixels.
+    /// A buffer of pixels, padded to whole blocks.
     Pixels,
+    /// A buffer of a picture's rows, without gaps.
+    Rows,
     /// The texels of a texture, which has an sRGB format or not.
     Texels { srgb: bool },
 }
@@ -77,7 +80,7 @@ impl Pipeline {
             entry_point: Some("encode"),
             compilation_options: wgpu::PipelineCompilationOptions {
                 constants: match input {
-                    Input::Pixels => &constants[..1],
+                    Input::Pixels | Input::Rows => &constants[..1],
                     Input::Texels { .. } => &constants,
                 },
                 ..Default::default()
@@ -92,8 +95,8 @@ impl Pipeline {
         self.input
     }
 
-    /// Binds the shader to resources: what it reads, the blocks that it writes and, for texels, the
-    /// stripe's first row.
+    /// Binds the shader to resources: what it reads, the blocks that it writes and, except for pixels,
+    /// the place of the stripe.
     pub(super) fn bound(
         &self,
         gpu: &Gpu,
@@ -134,6 +137,7 @@ fn of_format(format: Format, input: Input) -> Option<String> {
     };
     let reading = match input {
         Input::Pixels => FROM_PIXELS,
+        Input::Rows => FROM_ROWS,
         Input::Texels { .. } => FROM_TEXTURE,
     };
     Some([reading, &pieces.concat()].concat())
@@ -146,6 +150,7 @@ fn bindings(device: &wgpu::Device, input: Input) -> wgpu::BindGroupLayout {
         min_binding_size: None,
     };
     let storage = |read_only| buffer(wgpu::BufferBindingType::Storage { read_only });
+    let place = buffer(wgpu::BufferBindingType::Uniform);
     let texels = wgpu::BindingType::Texture {
         sample_type: wgpu::TextureSampleType::Float { filterable: false },
         view_dimension: wgpu::TextureViewDimension::D2,
@@ -153,9 +158,8 @@ fn bindings(device: &wgpu::Device, input: Input) -> wgpu::BindGroupLayout {
     };
     let types = match input {
         Input::Pixels => vec![storage(true), storage(false)],
-        Input::Texels { .. } => {
-            vec![texels, storage(false), buffer(wgpu::BufferBindingType::Uniform)]
-        }
+        Input::Rows => vec![storage(true), storage(false), place],
+        Input::Texels { .. } => vec![texels, storage(false), place],
     };
     let entry = |(binding, ty)| wgpu::BindGroupLayoutEntry {
         binding,

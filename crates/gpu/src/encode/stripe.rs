@@ -19,6 +19,7 @@ type Mapped = Result<(), wgpu::BufferAsyncError>;
 #[derive(Debug)]
 pub(super) enum Picture<'a> {
     Pixels(Pixels<'a>),
+    Rows(&'a wgpu::Buffer),
     Texels(wgpu::TextureView),
 }
 
@@ -27,8 +28,8 @@ pub(super) enum Picture<'a> {
 enum Source {
     /// `upload` is mapped whenever the device is not using it.
     Pixels { upload: wgpu::Buffer, pixels: wgpu::Buffer },
-    /// The number of the first block row.
-    Texels { first_row: wgpu::Buffer },
+    /// The number of the first block row, and the picture's size; all of the picture is bound.
+    Whole { place: wgpu::Buffer },
 }
 
 /// One stripe's memory.
@@ -43,6 +44,8 @@ pub(super) struct Stripe {
     rows: Range<u32>,
     work: Option<wgpu::SubmissionIndex>,
     awaited: usize,
+    /// The picture's width and height in pixels.
+    size: (u32, u32),
     sender: mpsc::SyncSender<Mapped>,
     receiver: mpsc::Receiver<Mapped>,
 }
@@ -58,12 +61,13 @@ impl Stripe {
         use wgpu::BufferUsages as Usage;
 
         let row_bytes = [pixels::row_bytes(output.width()), output.planes()[0].row_bytes as u64];
+        let size = (output.width(), output.height());
         let [input, output] = row_bytes.map(|octets| octets * u64::from(rows));
         let limits = gpu.device.limits();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         let largest = match pipeline.input() {
             Input::Pixels => input,
-            Input::Texels { .. } => output,
+            Input::Rows | Input::Texels { .. } => output,
         };
         if largest > most {
             return Err(GpuError::TooLarge { octets: largest, most, driver: gpu.driver() });
@@ -78,8 +82,8 @@ impl Stripe {
                 upload: buffer("upload", input, Usage::MAP_WRITE | Usage::COPY_SRC, true),
                 pixels: buffer("pixels", input, Usage::STORAGE | Usage::COPY_DST, false),
             },
-            Input::Texels { .. } => Source::Texels {
-                first_row: buffer("first row", 16, Usage::UNIFORM | Usage::COPY_DST, false),
+            Input::Rows | Input::Texels { .. } => Source::Whole {
+                place: buffer("place", 16, Usage::UNIFORM | Usage::COPY_DST, false),
             },
         };
         let blocks = buffer("blocks", output, Usage::STORAGE | Usage::COPY_SRC, false);
@@ -93,6 +97,7 @@ impl Stripe {
             rows: 0..0,
             work: None,
             awaited: 0,
+            size,
             sender,
             receiver,
         })
@@ -102,7 +107,7 @@ impl Stripe {
     pub(super) fn memory(&self) -> u64 {
         let source = match &self.source {
             Source::Pixels { upload, pixels } => upload.size() + pixels.size(),
-            Source::Texels { first_row } => first_row.size(),
+            Source::Whole { place } => place.size(),
         };
         source + self.blocks.size() + self.back.size()
     }
@@ -143,26 +148,39 @@ impl Stripe {
         gpu: &Gpu,
         recorder: &mut wgpu::CommandEncoder,
         picture: &'a Picture<'_>,
-        (rows, octets): (&Range<u32>, u64),
+        (range, octets): (&Range<u32>, u64),
     ) -> Result<Vec<wgpu::BindingResource<'a>>, GpuError> {
         let blocks = self.blocks.as_entire_binding();
         match (&self.source, picture) {
             (Source::Pixels { upload, pixels }, Picture::Pixels(picture)) => {
                 let mut view = upload.get_mapped_range_mut(..octets).map_err(lost)?;
-                picture.write(rows, view.slice(..));
+                picture.write(range, view.slice(..));
                 drop(view);
                 upload.unmap();
                 recorder.copy_buffer_to_buffer(upload, 0, pixels, 0, octets);
                 Ok(vec![pixels.as_entire_binding(), blocks])
             }
-            (Source::Texels { first_row }, Picture::Texels(view)) => {
-                let octets = [rows.start, 0, 0, 0].map(u32::to_le_bytes);
-                gpu.queue.write_buffer(first_row, 0, octets.as_flattened());
-                let first_row = first_row.as_entire_binding();
-                Ok(vec![wgpu::BindingResource::TextureView(view), blocks, first_row])
+            (Source::Whole { place }, Picture::Rows(rows)) => {
+                Ok(vec![rows.as_entire_binding(), blocks, self.placed(gpu, place, range)])
+            }
+            (Source::Whole { place }, Picture::Texels(view)) => {
+                let view = wgpu::BindingResource::TextureView(view);
+                Ok(vec![view, blocks, self.placed(gpu, place, range)])
             }
             _ => Err(GpuError::Device("a stripe of another kind of picture".to_owned())),
         }
+    }
+
+    /// Writes the place of block rows in their picture, and returns it for the shader.
+    fn placed<'a>(
+        &self,
+        gpu: &Gpu,
+        place: &'a wgpu::Buffer,
+        rows: &Range<u32>,
+    ) -> wgpu::BindingResource<'a> {
+        let octets = [rows.start, self.size.0, self.size.1, 0].map(u32::to_le_bytes);
+        gpu.queue.write_buffer(place, 0, octets.as_flattened());
+        place.as_entire_binding()
     }
 
     /// Returns whether the device is done and all buffers are mapped again.

@@ -127,6 +127,49 @@ impl Exported {
         &self.buffer
     }
 
+    /// Makes what others wrote to the memory visible to work that is submitted from here on. The error is a text with
+    /// the reason.
+    ///
+    /// Others may have released the buffer to Vulkan's external queue family, or have no such notion. It need not be
+    /// released to them, because they write all of it anew.
+    pub(crate) fn acquire(&self) -> Result<(), String> {
+        use vk::PipelineStageFlags as Stage;
+
+        let hal = hal(&self.gpu)?;
+        let barrier = vk::BufferMemoryBarrier::default()
+            .dst_access_mask(vk::AccessFlags::SHADER_READ | vk::AccessFlags::TRANSFER_READ)
+            .src_queue_family_index(vk::QUEUE_FAMILY_EXTERNAL)
+            .dst_queue_family_index(hal.queue_family_index())
+            .buffer(self.memory.buffer)
+            .size(vk::WHOLE_SIZE);
+        let mut recorder = self.gpu.recorder();
+        let record = |encoder: Option<&mut wgpu::hal::vulkan::CommandEncoder>| {
+            // SAFETY: wgpu is recording to the encoder, and ends the recording later.
+            let commands = unsafe { encoder?.raw_handle() };
+            let (before, after) = (Stage::TOP_OF_PIPE, Stage::COMPUTE_SHADER | Stage::TRANSFER);
+            let none = vk::DependencyFlags::empty();
+            // SAFETY: the commands and the buffer are of this device, and the barrier is complete.
+            unsafe {
+                hal.raw_device().cmd_pipeline_barrier(
+                    commands,
+                    before,
+                    after,
+                    none,
+                    &[],
+                    &[barrier],
+                    &[],
+                );
+            };
+            Some(())
+        };
+        // SAFETY: only commands are recorded; wgpu ends the recording. The buffer is alive while the frame is, which
+        // is encoded next.
+        let recorded = unsafe { recorder.as_hal_mut::<Vulkan, _, _>(record) };
+        recorded.ok_or("the device is not used through Vulkan")?;
+        self.gpu.submit(recorder);
+        Ok(())
+    }
+
     /// Creates a descriptor by which others import the memory. The error is a text with the reason.
     pub(crate) fn export(&self) -> Result<ExportedMemory, String> {
         let hal = hal(&self.gpu)?;

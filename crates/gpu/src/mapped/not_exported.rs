@@ -24,6 +24,10 @@ impl Exported {
         match *self {}
     }
 
+    pub(crate) fn acquire(&self) -> Result<(), String> {
+        match *self {}
+    }
+
     #[cfg(unix)]
     pub(crate) fn export(&self) -> Result<crate::export::ExportedMemory, String> {
         match *self {}

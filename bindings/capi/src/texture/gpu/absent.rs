@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rushes::texture::{ClientOptions, TextureClient};
+use rushes::texture::source::Source;
+use rushes::texture::{ClientOptions, Format, Rate, TextureClient};
 
 use super::{GpuDescription, GpuFrameView, GpuMemory, MemoryHandle};
 use crate::error::{Failure, Status};
@@ -17,6 +18,9 @@ pub(in crate::texture) enum Sink {}
 
 #[derive(Debug)]
 pub(super) enum Frame {}
+
+#[derive(Debug)]
+pub(in crate::texture) enum Canvases {}
 
 impl Device {
     pub(super) fn open() -> Result<Self, Failure> {
@@ -56,11 +60,38 @@ impl Sink {
 }
 
 impl Frame {
-    pub(super) fn view(&self) -> (GpuFrameView, &'static str) {
+    pub(super) fn view(&self) -> Result<(GpuFrameView, &'static str), Failure> {
         match *self {}
     }
 
     pub(super) fn export(&self) -> Result<GpuMemory, Failure> {
+        match *self {}
+    }
+    pub(super) fn is_canvas(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn send(&self) -> bool {
+        match *self {}
+    }
+}
+
+impl Canvases {
+    pub(super) fn new(
+        device: &Device,
+        _: MemoryHandle,
+        _: (u32, u32),
+        _: Format,
+        _: Rate,
+    ) -> Result<(Self, Box<dyn Source>), Failure> {
+        match *device {}
+    }
+
+    pub(super) fn canvas(&self) -> Result<Frame, Failure> {
+        match *self {}
+    }
+
+    pub(super) fn resize(&self, _: (u32, u32)) -> Result<(), Failure> {
         match *self {}
     }
 }

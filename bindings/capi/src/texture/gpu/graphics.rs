@@ -5,8 +5,12 @@ use std::os::fd::IntoRawFd;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rushes::texture::{ClientOptions, TextureClient};
-use rushes_gpu::{GpuError, GpuOptions, GpuSink, Interface, ReceivedFrame, Upload};
+use rushes::texture::source::Source;
+use rushes::texture::{ClientOptions, Colour, Format, Rate, TextureClient};
+use rushes_gpu::{
+    Canvas, DeviceFrame, GpuError, GpuOptions, GpuSink, Interface, ReceivedFrame, RenderedFrames,
+    RenderedSource, Upload,
+};
 
 use super::{GpuDescription, GpuFrameView, GpuMemory, MemoryHandle};
 use crate::control_event::nanos;
@@ -26,11 +30,25 @@ pub(in crate::texture) struct Sink {
     callback: Arc<Callback<GpuHook>>,
 }
 
+/// The frames that C draws for a server.
+#[derive(Debug)]
+pub(in crate::texture) struct Canvases {
+    gpu: rushes_gpu::Gpu,
+    frames: RenderedFrames<DeviceFrame>,
+}
+
 /// A frame that C holds.
 #[derive(Debug)]
 pub(super) struct Frame {
     gpu: rushes_gpu::Gpu,
-    received: ReceivedFrame,
+    held: Held,
+}
+
+#[derive(Debug)]
+enum Held {
+    Received(ReceivedFrame),
+    /// `None` once it was sent, which other calls may see that began before.
+    Canvas(Mutex<Option<Canvas<DeviceFrame>>>),
 }
 
 impl From<GpuError> for Failure {
@@ -42,6 +60,15 @@ impl From<GpuError> for Failure {
             _ => Status::Texture,
         };
         Self::new(status, error.to_string())
+    }
+}
+
+impl From<MemoryHandle> for rushes_gpu::MemoryHandle {
+    fn from(handle: MemoryHandle) -> Self {
+        match handle {
+            MemoryHandle::OpaqueFd => Self::OpaqueFd,
+            MemoryHandle::DmaBuf => Self::DmaBuf,
+        }
     }
 }
 
@@ -68,10 +95,6 @@ impl Sink {
         memory: MemoryHandle,
         callback: Arc<Callback<GpuHook>>,
     ) -> Result<Self, Failure> {
-        let memory = match memory {
-            MemoryHandle::OpaqueFd => rushes_gpu::MemoryHandle::OpaqueFd,
-            MemoryHandle::DmaBuf => rushes_gpu::MemoryHandle::DmaBuf,
-        };
         let last = Arc::<Mutex<Option<ReceivedFrame>>>::default();
         let (newest, called) = (Arc::clone(&last), Arc::clone(&callback));
         // Frames of an old shape and of a new one may be completed at the same time.
@@ -85,7 +108,7 @@ impl Sink {
                 }
             });
         });
-        let sink = Arc::new(sink.with_export(memory)?);
+        let sink = Arc::new(sink.with_export(memory.into())?);
         Ok(Self { gpu: gpu.clone(), frames: sink, last, callback })
     }
 
@@ -99,7 +122,7 @@ impl Sink {
 
     pub(super) fn last(&self) -> Option<Frame> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Some(Frame { gpu: self.gpu.clone(), received: last? })
+        Some(Frame { gpu: self.gpu.clone(), held: Held::Received(last?) })
     }
 
     pub(in crate::texture) fn is_running_here(&self) -> bool {
@@ -107,27 +130,71 @@ impl Sink {
     }
 }
 
+impl Canvases {
+    pub(super) fn new(
+        Device(gpu): &Device,
+        memory: MemoryHandle,
+        size: (u32, u32),
+        output: Format,
+        rate: Rate,
+    ) -> Result<(Self, Box<dyn Source>), Failure> {
+        let (frames, source) = RenderedSource::exportable(gpu, size, memory.into(), output, rate)?;
+        Ok((Self { gpu: gpu.clone(), frames }, Box::new(source)))
+    }
+
+    pub(super) fn canvas(&self) -> Result<Frame, Failure> {
+        let canvas = Mutex::new(Some(self.frames.canvas()?));
+        Ok(Frame { gpu: self.gpu.clone(), held: Held::Canvas(canvas) })
+    }
+
+    pub(super) fn resize(&self, size: (u32, u32)) -> Result<(), Failure> {
+        Ok(self.frames.resize(size)?)
+    }
+}
+
 impl Frame {
+    /// Calls a function with the memory.
+    fn with_memory<T>(&self, act: impl FnOnce(&DeviceFrame) -> T) -> Result<T, Failure> {
+        match &self.held {
+            Held::Received(received) => Ok(act(&received.frame)),
+            Held::Canvas(canvas) => {
+                let canvas = canvas.lock().unwrap_or_else(PoisonError::into_inner);
+                let sent = || Failure::new(Status::Closed, "the frame was sent");
+                Ok(act(canvas.as_ref().ok_or_else(sent)?.frame()))
+            }
+        }
+    }
+
     /// Returns the properties, and the format's name.
-    pub(super) fn view(&self) -> (GpuFrameView, &'static str) {
-        let ReceivedFrame { frame, layout, number, packets_missing, .. } = &self.received;
-        let took = self.received.received_at.saturating_duration_since(self.received.first_at);
-        let view = GpuFrameView {
-            len: layout.bytes(),
-            number: *number,
+    pub(super) fn view(&self) -> Result<(GpuFrameView, &'static str), Failure> {
+        let of_memory = |frame: &DeviceFrame| GpuFrameView {
+            len: frame.layout().bytes(),
+            number: 0,
             format: ptr::null(),
-            width: layout.width(),
-            height: layout.height(),
-            packets_missing: *packets_missing,
-            took: nanos(took),
-            colour: layout.colour().code_points(),
+            width: frame.layout().width(),
+            height: frame.layout().height(),
+            packets_missing: 0,
+            took: 0,
+            colour: Colour::default().code_points(),
             memory: frame.id(),
         };
-        (view, layout.format().name())
+        let view = self.with_memory(of_memory)?;
+        let Held::Received(received) = &self.held else {
+            return Ok((view, Format::Rgba8.name()));
+        };
+        let took = received.received_at.saturating_duration_since(received.first_at);
+        let view = GpuFrameView {
+            number: received.number,
+            packets_missing: received.packets_missing,
+            took: nanos(took),
+            colour: received.layout.colour().code_points(),
+            ..view
+        };
+        Ok((view, received.layout.format().name()))
     }
 
     pub(super) fn export(&self) -> Result<GpuMemory, Failure> {
-        let memory = self.received.frame.export(&self.gpu)?;
+        let memory = self.with_memory(|frame| frame.export(&self.gpu))??;
         Ok(GpuMemory {
             size: memory.size,
             buffer_size: memory.buffer_size,
@@ -135,5 +202,17 @@ impl Frame {
             memory_type: memory.memory_type,
             is_dedicated: memory.is_dedicated,
         })
+    }
+
+    /// Returns whether the frame is one that C draws.
+    pub(super) fn is_canvas(&self) -> bool {
+        matches!(self.held, Held::Canvas(_))
+    }
+
+    /// Sends a frame that C drew; returns whether its server is still open.
+    pub(super) fn send(&self) -> bool {
+        let Held::Canvas(canvas) = &self.held else { return false };
+        let canvas = canvas.lock().unwrap_or_else(PoisonError::into_inner).take();
+        canvas.is_some_and(Canvas::send)
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(not(all(feature = "gpu", unix)))]
 mod absent;
+mod canvas;
 #[cfg(all(feature = "gpu", unix))]
 mod graphics;
 
@@ -20,14 +21,14 @@ use crate::hook::{Callback, GpuHook, Release};
 use crate::options::argument;
 use crate::{handle, pointer};
 
-pub(super) use graphics::Sink;
+pub(super) use graphics::{Canvases, Sink};
 
 /// A graphics processor, used through Vulkan.
 #[derive(Debug)]
 pub struct Gpu(graphics::Device);
 handle_type!(Gpu, 10, "graphics processor");
 
-/// A received frame in the memory of a graphics processor, held by the application.
+/// A frame in the memory of a graphics processor, held by the application: one that was received, or one to draw.
 #[derive(Debug)]
 pub struct GpuFrame {
     frame: graphics::Frame,
@@ -44,6 +45,14 @@ pub enum MemoryHandle {
     OpaqueFd = 0,
     /// A dma_buf of Linux, which other drivers and devices import, too.
     DmaBuf = 1,
+}
+
+fn memory_handle(value: i32) -> Result<MemoryHandle, Failure> {
+    match value {
+        0 => Ok(MemoryHandle::OpaqueFd),
+        1 => Ok(MemoryHandle::DmaBuf),
+        other => Err(argument(format!("{other} is not a rushes_memory_handle"))),
+    }
 }
 
 /// A graphics processor's properties. Later versions may add fields at the end.
@@ -66,7 +75,7 @@ pub struct GpuDescription {
 pub struct GpuFrameView {
     /// The number of octets of the frame, in the order of the tiles of its format.
     pub len: usize,
-    /// Its number in the stream, from 0.
+    /// Its number in the stream, from 0; of no meaning in a frame to draw, as are the packets and times below.
     pub number: u64,
     /// Its format, such as "bc1"; valid until rushes_gpu_frame_release().
     pub format: *const c_char,
@@ -154,11 +163,7 @@ pub extern "C" fn rushes_texture_connect_gpu(
     guard(|| {
         pointer::write(client, std::ptr::null_mut())?;
         let gpu = handle::get(gpu)?;
-        let memory = match memory {
-            0 => MemoryHandle::OpaqueFd,
-            1 => MemoryHandle::DmaBuf,
-            other => return Err(argument(format!("{other} is not a rushes_memory_handle"))),
-        };
+        let memory = memory_handle(memory)?;
         let server = super::address(pointer::text(address)?)?;
         let sink = Sink::new(&gpu.0, memory, callback)?;
         let new = sink.connect(server, settings(options)?.client)?;
@@ -182,7 +187,7 @@ pub extern "C" fn rushes_texture_client_last(
             return Err(Failure::new(Status::Unsupported, message));
         };
         let Some(last) = sink.last() else { return Ok(Status::Timeout) };
-        let format = CString::new(last.view().1).unwrap_or_default();
+        let format = CString::new(last.view()?.1).unwrap_or_default();
         pointer::write(frame, handle::insert(GpuFrame { frame: last, format })?)?;
         Ok(Status::Ok)
     })
@@ -197,13 +202,13 @@ pub extern "C" fn rushes_gpu_frame_look(
 ) -> Status {
     guard(|| {
         let held = handle::get(frame)?;
-        let of = GpuFrameView { format: held.format.as_ptr(), ..held.frame.view().0 };
+        let of = GpuFrameView { format: held.format.as_ptr(), ..held.frame.view()?.0 };
         pointer::write_prefix(view, size, of)
     })
 }
 
 /// Gets a frame's memory; `size` is sizeof(rushes_gpu_memory). The graphics processor has written all octets of
-/// the frame: there is no fence to wait for. The memory remains until all importers have freed it.
+/// a received frame: there is no fence to wait for. The memory remains until all importers have freed it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_gpu_frame_export(
     frame: *const GpuFrame,
@@ -220,8 +225,8 @@ pub extern "C" fn rushes_gpu_frame_export(
     })
 }
 
-/// Returns a frame's memory to the client, which uses it again for later frames. All work that reads the memory must
-/// be done. The frame may be released after its client was closed, and on any thread.
+/// Returns a frame's memory to its client or server, which uses it again for later frames. All work that reads or
+/// writes the memory must be done. The frame may be released after these were closed, and on any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_gpu_frame_release(frame: *mut GpuFrame) -> Status {
     guard(|| handle::remove(frame).map(drop))

@@ -5,8 +5,14 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use rushes::texture::{FrameMemory, Gap, TextureFrame, TextureShape, TextureSink};
-use rushes_gpu::{GpuError, GpuOptions, GpuSink, Interface, MemoryHandle, ReceivedFrame, Upload};
+use rushes::texture::source::Source;
+use rushes::texture::{
+    Format, FrameMemory, Gap, Layout, Rate, TextureFrame, TextureShape, TextureSink,
+};
+use rushes_gpu::{
+    DeviceFrame, GpuError, GpuOptions, GpuSink, Interface, MemoryHandle, ReceivedFrame,
+    RenderedFrames, RenderedSource, Upload,
+};
 
 use super::{Exported, Handle, Seen, Uuids};
 use crate::error::Failure;
@@ -24,6 +30,15 @@ pub(in crate::texture) struct Received {
 
 #[derive(Debug)]
 pub(super) struct Descriptor(OwnedFd);
+
+impl From<Handle> for MemoryHandle {
+    fn from(handle: Handle) -> Self {
+        match handle {
+            Handle::OpaqueFd => Self::OpaqueFd,
+            Handle::DmaBuf => Self::DmaBuf,
+        }
+    }
+}
 
 impl From<GpuError> for Failure {
     fn from(error: GpuError) -> Self {
@@ -56,16 +71,12 @@ impl Device {
         handle: Handle,
         queue: Arc<Queue>,
     ) -> Result<Arc<dyn TextureSink>, Failure> {
-        let handle = match handle {
-            Handle::OpaqueFd => MemoryHandle::OpaqueFd,
-            Handle::DmaBuf => MemoryHandle::DmaBuf,
-        };
         let (gpu, frames) = (self.0.clone(), queue.clone());
         let sink = GpuSink::new(&self.0, Upload::Best, move |received| {
             let frame = Received { gpu: gpu.clone(), received: received.clone() };
             frames.push(Frame::Device(Box::new(frame)));
         });
-        Ok(Arc::new(Sink { frames: sink.with_export(handle)?, queue }))
+        Ok(Arc::new(Sink { frames: sink.with_export(handle.into())?, queue }))
     }
 }
 
@@ -78,18 +89,76 @@ impl Received {
     }
 
     pub(super) fn export(&self) -> Result<Exported, Failure> {
-        let memory = self.received.frame.export(&self.gpu)?;
-        Ok(Exported {
-            size: memory.size,
-            buffer_size: memory.buffer_size,
-            memory_type: memory.memory_type,
-            is_dedicated: memory.is_dedicated,
-            handle: match memory.handle {
-                MemoryHandle::DmaBuf => Handle::DmaBuf,
-                _ => Handle::OpaqueFd,
-            },
-            descriptor: Descriptor(memory.fd),
-        })
+        exported(&self.gpu, &self.received.frame)
+    }
+}
+
+fn exported(gpu: &rushes_gpu::Gpu, frame: &DeviceFrame) -> Result<Exported, Failure> {
+    let memory = frame.export(gpu)?;
+    Ok(Exported {
+        size: memory.size,
+        buffer_size: memory.buffer_size,
+        memory_type: memory.memory_type,
+        is_dedicated: memory.is_dedicated,
+        handle: match memory.handle {
+            MemoryHandle::DmaBuf => Handle::DmaBuf,
+            _ => Handle::OpaqueFd,
+        },
+        descriptor: Descriptor(memory.fd),
+    })
+}
+
+/// The frames that Python draws for a server.
+#[derive(Debug)]
+pub(super) struct Canvases {
+    gpu: rushes_gpu::Gpu,
+    frames: RenderedFrames<DeviceFrame>,
+}
+
+impl Canvases {
+    pub(super) fn new(
+        Device(gpu): &Device,
+        handle: Handle,
+        size: (u32, u32),
+        output: Format,
+        rate: Rate,
+    ) -> Result<(Self, Box<dyn Source>), Failure> {
+        let (frames, source) = RenderedSource::exportable(gpu, size, handle.into(), output, rate)?;
+        Ok((Self { gpu: gpu.clone(), frames }, Box::new(source)))
+    }
+
+    pub(super) fn canvas(&self) -> Result<Drawing, Failure> {
+        Ok(Drawing { gpu: self.gpu.clone(), canvas: self.frames.canvas()? })
+    }
+
+    pub(super) fn resize(&self, size: (u32, u32)) -> Result<(), Failure> {
+        Ok(self.frames.resize(size)?)
+    }
+}
+
+/// A frame that Python draws.
+#[derive(Debug)]
+pub(super) struct Drawing {
+    gpu: rushes_gpu::Gpu,
+    canvas: rushes_gpu::Canvas<DeviceFrame>,
+}
+
+impl Drawing {
+    pub(super) fn layout(&self) -> &Layout {
+        self.canvas.frame().layout()
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.canvas.frame().id()
+    }
+
+    pub(super) fn export(&self) -> Result<Exported, Failure> {
+        exported(&self.gpu, self.canvas.frame())
+    }
+
+    /// Sends the frame; returns whether its server is still open.
+    pub(super) fn send(self) -> bool {
+        self.canvas.send()
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(not(all(feature = "gpu", unix)))]
 mod absent;
+mod canvas;
 mod exported;
 #[cfg(all(feature = "gpu", unix))]
 mod graphics;
@@ -17,6 +18,7 @@ use rushes::texture::Layout;
 
 use crate::frame::monotonic;
 
+pub(crate) use canvas::{Canvas, RenderedFrames};
 pub(crate) use exported::ExportedMemory;
 pub(super) use exported::Handle;
 pub(super) use graphics::Received;
@@ -48,7 +50,8 @@ struct Exported {
     descriptor: Descriptor,
 }
 
-/// The fastest graphics processor that has Vulkan. A `TextureClient` receives into its memory.
+/// The fastest graphics processor that has Vulkan. A `TextureClient` receives into its memory, and
+/// `RenderedFrames` are drawn there.
 ///
 /// A processor that the main processor emulates is used only if there is no other. `GpuError` says
 /// why there is none, or how to install the package with graphics, which it has not by default.

@@ -659,6 +659,11 @@ pub(super) const ELSEWHERE: &[Elsewhere] = &[
         proof: Some(("bindings/capi/tests/package/graphics.rs", "texture_vulkan")),
     },
     Elsewhere {
+        command: "bindings/capi/examples/texture_scene 127.0.0.1:7001",
+        reason: "is run with the installed library of the tests",
+        proof: Some(("bindings/capi/tests/package/graphics.rs", "texture_scene")),
+    },
+    Elsewhere {
         command: "python bindings/python/examples/texture_gstreamer.py 127.0.0.1:7000 \
                   videoconvert ! autovideosink",
         reason: "needs the package of Python, and GStreamer for Python",

@@ -1,0 +1,103 @@
+//! Frames that the application draws in memory of a graphics processor, for a texture server.
+
+use std::ffi::{CString, c_char};
+
+use rushes::texture::{Format, Rate};
+
+use super::{Gpu, GpuFrame, graphics, memory_handle};
+use crate::error::{Failure, Status};
+use crate::guard::guard;
+use crate::options::argument;
+use crate::texture::format;
+use crate::texture::options::{TextureOptions, settings};
+use crate::texture::server::{Pictures, TextureServer, serve, with};
+use crate::{handle, pointer};
+
+/// Like rushes_texture_serve(), with frames that the application draws in memory of a graphics processor: of
+/// `width` by `height` pixels, at the rate `frames` in `seconds`, about which clients are told. They are encoded there
+/// to `format` ("bc1", "ycocg-bc3", "etc1", "etc2-rgb", "astc-4x4"); only the encoded frames leave its memory. `memory`
+/// is a rushes_memory_handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_serve_gpu(
+    local: *const c_char,
+    gpu: *const Gpu,
+    memory: i32,
+    format: *const c_char,
+    width: u32,
+    height: u32,
+    frames: u32,
+    seconds: u32,
+    options: *const TextureOptions,
+    server: *mut *mut TextureServer,
+) -> Status {
+    guard(|| {
+        pointer::write(server, std::ptr::null_mut())?;
+        let (gpu, memory) = (handle::get(gpu)?, memory_handle(memory)?);
+        let output = self::format(pointer::text(format)?)?;
+        let rate = Rate::new(frames, seconds).map_err(|error| argument(error.to_string()))?;
+        let settings = settings(options)?;
+        let new = graphics::Canvases::new(&gpu.0, memory, (width, height), output, rate);
+        let (canvases, source) = new?;
+        let new = serve(local, source, settings.server, Pictures::Canvases(canvases))?;
+        pointer::write(server, new)
+    })
+}
+
+/// Gets memory for the next frame of a server of rushes_texture_serve_gpu(). Its pixels, four octets each (red,
+/// green, blue, alpha), are in rows from the top without gaps: OpenGL copies them there with glReadPixels() into a
+/// buffer, Vulkan with vkCmdCopyImageToBuffer(). Import the memory (rushes_gpu_frame_export()), write all pixels, and
+/// pass the frame to rushes_gpu_frame_send(), or to rushes_gpu_frame_release() if it is not to be sent. A program that
+/// holds one such frame at a time has at most three memories to import.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_canvas(
+    server: *const TextureServer,
+    frame: *mut *mut GpuFrame,
+) -> Status {
+    guard(|| {
+        pointer::write(frame, std::ptr::null_mut())?;
+        let canvas = canvases(server, graphics::Canvases::canvas)?;
+        let format = CString::new(Format::Rgba8.name()).unwrap_or_default();
+        pointer::write(frame, handle::insert(GpuFrame { frame: canvas, format })?)
+    })
+}
+
+/// Sets the size of further frames of rushes_texture_server_canvas() in pixels.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_texture_server_resize(
+    server: *const TextureServer,
+    width: u32,
+    height: u32,
+) -> Status {
+    guard(|| canvases(server, |canvases| canvases.resize((width, height))))
+}
+
+/// Sends a frame of rushes_texture_server_canvas(). What writes its pixels must have ended, as after glFinish() or
+/// vkWaitForFences(). It replaces a frame that waits to be encoded. The handle ends like that of a released frame, also
+/// if the server has ended, which returns RUSHES_ERROR_ENDED.
+#[unsafe(no_mangle)]
+pub extern "C" fn rushes_gpu_frame_send(frame: *mut GpuFrame) -> Status {
+    guard(|| {
+        if !handle::get(frame)?.frame.is_canvas() {
+            let message =
+                "the frame was received: only those of rushes_texture_server_canvas() are sent";
+            return Err(Failure::new(Status::Unsupported, message));
+        }
+        if handle::remove(frame)?.frame.send() {
+            return Ok(());
+        }
+        Err(Failure::new(Status::Ended, "the server has ended"))
+    })
+}
+
+fn canvases<T>(
+    server: *const TextureServer,
+    act: impl FnOnce(&graphics::Canvases) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with(server, |_| Ok(()))?;
+    let server = handle::get(server)?;
+    let Pictures::Canvases(canvases) = server.pictures() else {
+        let message = "the server's pictures are not drawn in memory of a graphics processor";
+        return Err(Failure::new(Status::Unsupported, message));
+    };
+    act(canvases)
+}
