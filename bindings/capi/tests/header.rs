@@ -11,7 +11,7 @@ use cbindgen::{
 };
 
 /// The source files in the order of the header.
-const SOURCES: [&str; 27] = [
+const SOURCES: [&str; 28] = [
     "error",
     "context",
     "hook",
@@ -39,6 +39,7 @@ const SOURCES: [&str; 27] = [
     "texture/server",
     "texture/client",
     "texture/gpu/mod",
+    "texture/canvas",
 ];
 
 /// The names of the types in C.

@@ -1,6 +1,7 @@
 //! Texture video.
 
 mod block;
+mod canvas;
 mod client;
 mod gpu;
 mod options;

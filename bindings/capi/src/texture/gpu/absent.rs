@@ -11,30 +11,30 @@ use crate::error::{Failure, Status};
 use crate::hook::{Callback, GpuHook};
 
 #[derive(Debug)]
-pub(super) enum Device {}
+pub(in crate::texture) enum Device {}
 
 #[derive(Debug)]
 pub(in crate::texture) enum Sink {}
 
 #[derive(Debug)]
-pub(super) enum Frame {}
+pub(in crate::texture) enum Frame {}
 
 #[derive(Debug)]
 pub(in crate::texture) enum Canvases {}
 
 impl Device {
-    pub(super) fn open() -> Result<Self, Failure> {
+    pub(in crate::texture) fn open() -> Result<Self, Failure> {
         let message = "the library was built without graphics: install it with --gpu";
         Err(Failure::new(Status::Unsupported, message))
     }
 
-    pub(super) fn describe(&self) -> Result<GpuDescription, Failure> {
+    pub(in crate::texture) fn describe(&self) -> Result<GpuDescription, Failure> {
         match *self {}
     }
 }
 
 impl Sink {
-    pub(super) fn new(
+    pub(in crate::texture) fn new(
         device: &Device,
         _: MemoryHandle,
         _: Arc<Callback<GpuHook>>,
@@ -42,7 +42,7 @@ impl Sink {
         match *device {}
     }
 
-    pub(super) fn connect(
+    pub(in crate::texture) fn connect(
         &self,
         _: SocketAddr,
         _: ClientOptions,
@@ -50,7 +50,7 @@ impl Sink {
         match *self {}
     }
 
-    pub(super) fn last(&self) -> Option<Frame> {
+    pub(in crate::texture) fn last(&self) -> Option<Frame> {
         match *self {}
     }
 
@@ -60,24 +60,24 @@ impl Sink {
 }
 
 impl Frame {
-    pub(super) fn view(&self) -> Result<(GpuFrameView, &'static str), Failure> {
+    pub(in crate::texture) fn view(&self) -> Result<(GpuFrameView, &'static str), Failure> {
         match *self {}
     }
 
-    pub(super) fn export(&self) -> Result<GpuMemory, Failure> {
+    pub(in crate::texture) fn export(&self) -> Result<GpuMemory, Failure> {
         match *self {}
     }
-    pub(super) fn is_canvas(&self) -> bool {
+    pub(in crate::texture) fn is_canvas(&self) -> bool {
         match *self {}
     }
 
-    pub(super) fn send(&self) -> bool {
+    pub(in crate::texture) fn send(&self) -> bool {
         match *self {}
     }
 }
 
 impl Canvases {
-    pub(super) fn new(
+    pub(in crate::texture) fn new(
         device: &Device,
         _: MemoryHandle,
         _: (u32, u32),
@@ -87,11 +87,11 @@ impl Canvases {
         match *device {}
     }
 
-    pub(super) fn canvas(&self) -> Result<Frame, Failure> {
+    pub(in crate::texture) fn canvas(&self) -> Result<Frame, Failure> {
         match *self {}
     }
 
-    pub(super) fn resize(&self, _: (u32, u32)) -> Result<(), Failure> {
+    pub(in crate::texture) fn resize(&self, _: (u32, u32)) -> Result<(), Failure> {
         match *self {}
     }
 }

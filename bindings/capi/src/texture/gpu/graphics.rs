@@ -19,7 +19,7 @@ use crate::hook::{Callback, GpuHook};
 use crate::pointer::text_array;
 
 #[derive(Debug)]
-pub(super) struct Device(rushes_gpu::Gpu);
+pub(in crate::texture) struct Device(rushes_gpu::Gpu);
 
 /// Receives frames for C, and calls its function for each.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(in crate::texture) struct Canvases {
 
 /// A frame that C holds.
 #[derive(Debug)]
-pub(super) struct Frame {
+pub(in crate::texture) struct Frame {
     gpu: rushes_gpu::Gpu,
     held: Held,
 }
@@ -73,12 +73,12 @@ impl From<MemoryHandle> for rushes_gpu::MemoryHandle {
 }
 
 impl Device {
-    pub(super) fn open() -> Result<Self, Failure> {
+    pub(in crate::texture) fn open() -> Result<Self, Failure> {
         let options = GpuOptions { interface: Interface::Vulkan, ..GpuOptions::default() };
         Ok(Self(rushes_gpu::Gpu::open(options)?))
     }
 
-    pub(super) fn describe(&self) -> Result<GpuDescription, Failure> {
+    pub(in crate::texture) fn describe(&self) -> Result<GpuDescription, Failure> {
         let uuids = self.0.uuids()?;
         Ok(GpuDescription {
             name: text_array(&self.0.name()),
@@ -90,7 +90,7 @@ impl Device {
 }
 
 impl Sink {
-    pub(super) fn new(
+    pub(in crate::texture) fn new(
         Device(gpu): &Device,
         memory: MemoryHandle,
         callback: Arc<Callback<GpuHook>>,
@@ -112,7 +112,7 @@ impl Sink {
         Ok(Self { gpu: gpu.clone(), frames: sink, last, callback })
     }
 
-    pub(super) fn connect(
+    pub(in crate::texture) fn connect(
         &self,
         server: SocketAddr,
         options: ClientOptions,
@@ -120,7 +120,7 @@ impl Sink {
         Ok(TextureClient::connect(server, self.frames.clone(), options)?)
     }
 
-    pub(super) fn last(&self) -> Option<Frame> {
+    pub(in crate::texture) fn last(&self) -> Option<Frame> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Some(Frame { gpu: self.gpu.clone(), held: Held::Received(last?) })
     }
@@ -131,7 +131,7 @@ impl Sink {
 }
 
 impl Canvases {
-    pub(super) fn new(
+    pub(in crate::texture) fn new(
         Device(gpu): &Device,
         memory: MemoryHandle,
         size: (u32, u32),
@@ -142,12 +142,12 @@ impl Canvases {
         Ok((Self { gpu: gpu.clone(), frames }, Box::new(source)))
     }
 
-    pub(super) fn canvas(&self) -> Result<Frame, Failure> {
+    pub(in crate::texture) fn canvas(&self) -> Result<Frame, Failure> {
         let canvas = Mutex::new(Some(self.frames.canvas()?));
         Ok(Frame { gpu: self.gpu.clone(), held: Held::Canvas(canvas) })
     }
 
-    pub(super) fn resize(&self, size: (u32, u32)) -> Result<(), Failure> {
+    pub(in crate::texture) fn resize(&self, size: (u32, u32)) -> Result<(), Failure> {
         Ok(self.frames.resize(size)?)
     }
 }
@@ -166,7 +166,7 @@ impl Frame {
     }
 
     /// Returns the properties, and the format's name.
-    pub(super) fn view(&self) -> Result<(GpuFrameView, &'static str), Failure> {
+    pub(in crate::texture) fn view(&self) -> Result<(GpuFrameView, &'static str), Failure> {
         let of_memory = |frame: &DeviceFrame| GpuFrameView {
             len: frame.layout().bytes(),
             number: 0,
@@ -193,7 +193,7 @@ impl Frame {
         Ok((view, received.layout.format().name()))
     }
 
-    pub(super) fn export(&self) -> Result<GpuMemory, Failure> {
+    pub(in crate::texture) fn export(&self) -> Result<GpuMemory, Failure> {
         let memory = self.with_memory(|frame| frame.export(&self.gpu))??;
         Ok(GpuMemory {
             size: memory.size,
@@ -205,12 +205,12 @@ impl Frame {
     }
 
     /// Returns whether the frame is one that C draws.
-    pub(super) fn is_canvas(&self) -> bool {
+    pub(in crate::texture) fn is_canvas(&self) -> bool {
         matches!(self.held, Held::Canvas(_))
     }
 
     /// Sends a frame that C drew; returns whether its server is still open.
-    pub(super) fn send(&self) -> bool {
+    pub(in crate::texture) fn send(&self) -> bool {
         let Held::Canvas(canvas) = &self.held else { return false };
         let canvas = canvas.lock().unwrap_or_else(PoisonError::into_inner).take();
         canvas.is_some_and(Canvas::send)

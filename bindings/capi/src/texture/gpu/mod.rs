@@ -2,7 +2,6 @@
 
 #[cfg(not(all(feature = "gpu", unix)))]
 mod absent;
-mod canvas;
 #[cfg(all(feature = "gpu", unix))]
 mod graphics;
 
@@ -25,13 +24,13 @@ pub(super) use graphics::{Canvases, Sink};
 
 /// A graphics processor, used through Vulkan.
 #[derive(Debug)]
-pub struct Gpu(graphics::Device);
+pub struct Gpu(pub(super) graphics::Device);
 handle_type!(Gpu, 10, "graphics processor");
 
 /// A frame in the memory of a graphics processor, held by the application: one that was received, or one to draw.
 #[derive(Debug)]
 pub struct GpuFrame {
-    frame: graphics::Frame,
+    pub(super) frame: graphics::Frame,
     format: CString,
 }
 handle_type!(GpuFrame, 0, "frame of a graphics processor");
@@ -47,7 +46,14 @@ pub enum MemoryHandle {
     DmaBuf = 1,
 }
 
-fn memory_handle(value: i32) -> Result<MemoryHandle, Failure> {
+impl GpuFrame {
+    pub(super) fn new(frame: graphics::Frame) -> Result<Self, Failure> {
+        let format = CString::new(frame.view()?.1).unwrap_or_default();
+        Ok(Self { frame, format })
+    }
+}
+
+pub(super) fn memory_handle(value: i32) -> Result<MemoryHandle, Failure> {
     match value {
         0 => Ok(MemoryHandle::OpaqueFd),
         1 => Ok(MemoryHandle::DmaBuf),
@@ -187,8 +193,7 @@ pub extern "C" fn rushes_texture_client_last(
             return Err(Failure::new(Status::Unsupported, message));
         };
         let Some(last) = sink.last() else { return Ok(Status::Timeout) };
-        let format = CString::new(last.view()?.1).unwrap_or_default();
-        pointer::write(frame, handle::insert(GpuFrame { frame: last, format })?)?;
+        pointer::write(frame, handle::insert(GpuFrame::new(last)?)?)?;
         Ok(Status::Ok)
     })
 }

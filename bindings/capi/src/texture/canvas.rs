@@ -1,16 +1,16 @@
 //! Frames that the application draws in memory of a graphics processor, for a texture server.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 
-use rushes::texture::{Format, Rate};
+use rushes::texture::Rate;
 
-use super::{Gpu, GpuFrame, graphics, memory_handle};
+use super::format;
+use super::gpu::{Canvases, Gpu, GpuFrame, memory_handle};
+use super::options::{TextureOptions, settings};
+use super::server::{Pictures, TextureServer, serve, with};
 use crate::error::{Failure, Status};
 use crate::guard::guard;
 use crate::options::argument;
-use crate::texture::format;
-use crate::texture::options::{TextureOptions, settings};
-use crate::texture::server::{Pictures, TextureServer, serve, with};
 use crate::{handle, pointer};
 
 /// Like rushes_texture_serve(), with frames that the application draws in memory of a graphics processor: of
@@ -36,7 +36,7 @@ pub extern "C" fn rushes_texture_serve_gpu(
         let output = self::format(pointer::text(format)?)?;
         let rate = Rate::new(frames, seconds).map_err(|error| argument(error.to_string()))?;
         let settings = settings(options)?;
-        let new = graphics::Canvases::new(&gpu.0, memory, (width, height), output, rate);
+        let new = Canvases::new(&gpu.0, memory, (width, height), output, rate);
         let (canvases, source) = new?;
         let new = serve(local, source, settings.server, Pictures::Canvases(canvases))?;
         pointer::write(server, new)
@@ -55,9 +55,8 @@ pub extern "C" fn rushes_texture_server_canvas(
 ) -> Status {
     guard(|| {
         pointer::write(frame, std::ptr::null_mut())?;
-        let canvas = canvases(server, graphics::Canvases::canvas)?;
-        let format = CString::new(Format::Rgba8.name()).unwrap_or_default();
-        pointer::write(frame, handle::insert(GpuFrame { frame: canvas, format })?)
+        let canvas = canvases(server, Canvases::canvas)?;
+        pointer::write(frame, handle::insert(GpuFrame::new(canvas)?)?)
     })
 }
 
@@ -91,7 +90,7 @@ pub extern "C" fn rushes_gpu_frame_send(frame: *mut GpuFrame) -> Status {
 
 fn canvases<T>(
     server: *const TextureServer,
-    act: impl FnOnce(&graphics::Canvases) -> Result<T, Failure>,
+    act: impl FnOnce(&Canvases) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     with(server, |_| Ok(()))?;
     let server = handle::get(server)?;
