@@ -103,16 +103,35 @@ fn replay_one(target: &Target, seconds: f64) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that the programs of cargo fuzz and the targets have the same names.
+/// Checks that the programs of cargo fuzz have the names of the targets and run them: they are built for
+/// campaigns only.
 fn check_programs() -> io::Result<()> {
     let manifest = include_str!("../../Cargo.toml");
     let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"fuzz_targets/"));
     let mut named: Vec<_> = named.map(|rest| rest.trim_end_matches(".rs\"")).collect();
     named.sort_unstable();
-    if named.iter().eq(TARGETS.iter().map(|target| &target.name)) {
-        return Ok(());
+    if !named.iter().eq(TARGETS.iter().map(|target| &target.name)) {
+        let text = "the programs of Cargo.toml and the table of targets differ";
+        return Err(io::Error::other(text));
     }
-    Err(io::Error::other("the programs of Cargo.toml and the table of targets differ"))
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz_targets");
+    for target in TARGETS {
+        let file = folder.join(target.name).with_extension("rs");
+        let want = format!(
+            "#![no_main] libfuzzer_sys::fuzz_target!(|octets: &[u8]| \
+             rushes_fuzz::targets::run({:?}, octets));",
+            target.name
+        );
+        if words(&fs::read_to_string(&file)?) != words(&want) {
+            return Err(io::Error::other(format!("{} does not run its target", file.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a text without white space, however long its lines are.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 /// Writes the current input to a file if a target panics.

@@ -1,0 +1,13 @@
+//! Every fuzz target runs with its stored inputs, its seeds, and changes of both, for a second. `.ci/fuzz` looks for
+//! more.
+
+use std::process::Command;
+
+#[test]
+fn every_target_has_no_complaint() {
+    let replay = Command::new(env!("CARGO_BIN_EXE_replay")).args(["--seconds", "1"]).output();
+    let replay = replay.expect("the program was built");
+    let [output, errors] = [&replay.stdout, &replay.stderr].map(|it| String::from_utf8_lossy(it));
+    println!("{output}");
+    assert!(replay.status.success(), "{errors}");
+}
