@@ -78,7 +78,7 @@ pub(super) fn of(
         if colour.is_some() {
             return Err(ConfigError::new_err("colour: only for files and pictures"));
         }
-        return frames.get().take_source();
+        return frames.get().take_source(py);
     }
     let path: PathBuf = source.extract()?;
     let colour = colour.map_or_else(ColourHint::default, ColourHint::from);

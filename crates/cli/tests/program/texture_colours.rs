@@ -62,22 +62,29 @@ fn a_film_of_hdr_is_one_in_every_file_that_is_made_of_it() {
         must(&["decode", &name("plain.png"), &name("again.png"), "-f", "--transfer", "pq"]);
         assert_eq!(named(&name("again.png")), hdr);
     }
-    // A server says so to its clients.
-    let plain = name("plain.yuv");
-    std::fs::copy(&raw, &plain).unwrap();
+}
+
+#[test]
+fn a_server_tells_its_clients_that_a_film_is_hdr() {
+    let folder = tempfile::tempdir().unwrap();
+    let film = folder.path().join("film.yuv");
+    std::fs::write(&film, [[150; 32 * 16].as_slice(), &[100; 16 * 8], &[160; 16 * 8]].concat())
+        .unwrap();
     let options = ["--size", "32x16", "--transfer", "pq", "--loop", "--once"];
-    let server = serving(&plain, &options);
-    let viewed = name("viewed.png");
-    must(&["view", &server.address, "-o", &viewed, "--frames", "1"]);
-    let (served, log) = server.finish();
-    assert!(served.status.success(), "{log}");
-    let first = std::fs::read_dir(folder.path()).unwrap().filter_map(|entry| {
-        let path = entry.unwrap().path();
-        path.file_name()?.to_str()?.starts_with("viewed").then_some(path)
-    });
-    let files: Vec<_> = first.collect();
-    assert_eq!(files.len(), 1, "{files:?}");
-    assert_eq!(named(files[0].to_str().unwrap()), hdr);
+    for transport in ["udp", "tcp", "rtp"] {
+        let server = serving(film.to_str().unwrap(), &options);
+        let place = folder.path().join(transport);
+        std::fs::create_dir(&place).unwrap();
+        let output = place.join("viewed.png");
+        let view = ["view", &server.address, "-o", output.to_str().unwrap(), "--frames", "1"];
+        must(&[&view[..], &["--transport", transport]].concat());
+        let (served, log) = server.finish();
+        assert!(served.status.success(), "{transport}: {log}");
+        // Its name has the number of the frame.
+        let files: Vec<_> = std::fs::read_dir(place).unwrap().map(Result::unwrap).collect();
+        assert_eq!(files.len(), 1, "{transport}: {files:?}");
+        assert_eq!(named(files[0].path().to_str().unwrap()), Some([9, 16, 0, 1]), "{transport}");
+    }
 }
 
 #[test]

@@ -40,9 +40,9 @@ impl fmt::Debug for RenderedFrames {
 
 impl RenderedFrames {
     /// Returns the source, once.
-    pub(in crate::texture) fn take_source(&self) -> PyResult<Box<dyn Source>> {
+    pub(in crate::texture) fn take_source(&self, py: Python<'_>) -> PyResult<Box<dyn Source>> {
         let taken = || ConfigError::new_err("source: a server sends these frames already");
-        lock(&self.source).take().ok_or_else(taken)
+        py.detach(|| lock(&self.source).take()).ok_or_else(taken)
     }
 }
 
@@ -79,10 +79,11 @@ impl RenderedFrames {
     /// Sets the size of further canvases.
     fn resize(
         &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = width_of)] width: u32,
         #[pyo3(from_py_with = height_of)] height: u32,
     ) -> PyResult<()> {
-        Ok(self.canvases.resize((width, height))?)
+        Ok(py.detach(|| self.canvases.resize((width, height)))?)
     }
 }
 
@@ -136,8 +137,8 @@ impl Canvas {
     /// Sends the frame, after what writes its pixels has ended, such as after `glFinish()`. It replaces
     /// one that waits to be encoded. Returns false if the server has ended.
     fn send(&self, py: Python<'_>) -> PyResult<bool> {
-        let drawing = lock(&self.drawing).take().ok_or_else(sent)?;
-        Ok(py.detach(|| drawing.send()))
+        let was_open = py.detach(|| Some(lock(&self.drawing).take()?.send()));
+        was_open.ok_or_else(sent)
     }
 
     fn __repr__(&self) -> String {
