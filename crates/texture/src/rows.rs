@@ -26,3 +26,7 @@ pub const DECODE_BC1: Decode = decode::bc1::decode_block_row;
 pub const DECODE_BC3: Decode = decode::bc3::decode_block_row;
 /// Scaled YCoCg in BC3.
 pub const DECODE_YCOCG_BC3: Decode = decode::ycocg_bc3::decode_block_row;
+/// ETC1.
+pub const DECODE_ETC1: Decode = decode::etc::etc1_block_row;
+/// ETC2 without alpha.
+pub const DECODE_ETC2: Decode = decode::etc::etc2_block_row;

@@ -1,8 +1,11 @@
 //! The decoders compared with other implementations, on arbitrary bytes.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rushes_texture::InstructionSet;
 use rushes_texture::rows::{
-    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC3, ENCODE_YCOCG_BC3,
+    DECODE_BC1, DECODE_BC3, DECODE_ETC1, DECODE_ETC2, DECODE_YCOCG_BC3, Decode, ENCODE_BC1,
+    ENCODE_BC3, ENCODE_YCOCG_BC3,
 };
 
 /// Returns deterministic pseudo-random bytes.
@@ -17,7 +20,10 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-fn compare(size: usize, ours: Decode, theirs: fn(&[u8], &mut [u8], usize)) {
+/// Decodes a block to rows at a distance in bytes.
+type Theirs = fn(&[u8], &mut [u8], usize);
+
+fn compare(size: usize, ours: Decode, theirs: Theirs) {
     let mut blocks = Vec::new();
     let mut expected = vec![0; 50_000 * 64];
     for (n, block) in noise(size * 50_000).chunks(size).enumerate() {
@@ -48,6 +54,77 @@ fn bc1_blocks_of_four_and_three_colours_decode_as_by_bcdec() {
 #[test]
 fn bc3_blocks_of_eight_and_six_alphas_decode_as_by_bcdec() {
     compare(16, DECODE_BC3, bcdec_rs::bc3);
+}
+
+/// Writes the pixels that `texture2ddecoder` has for a block, the lowest byte of which is blue.
+fn write_texels(texels: [u32; 16], rgba: &mut [u8], stride: usize) {
+    for (row, texels) in rgba.chunks_mut(stride).zip(texels.chunks(4)) {
+        for (to, texel) in row.as_chunks_mut().0.iter_mut().zip(texels) {
+            let [blue, green, red, alpha] = texel.to_le_bytes();
+            *to = [red, green, blue, alpha];
+        }
+    }
+}
+
+fn etc1(block: &[u8], rgba: &mut [u8], stride: usize) {
+    let mut texels = [0; 16];
+    texture2ddecoder::decode_etc1_block(block, &mut texels);
+    write_texels(texels, rgba, stride);
+}
+
+fn etc2(block: &[u8], rgba: &mut [u8], stride: usize) {
+    let mut texels = [0; 16];
+    texture2ddecoder::decode_etc2_rgb_block(block, &mut texels);
+    write_texels(texels, rgba, stride);
+}
+
+#[test]
+fn etc_blocks_of_all_modes_decode_as_by_texture2ddecoder() {
+    compare(8, DECODE_ETC1, etc1);
+    compare(8, DECODE_ETC2, etc2);
+}
+
+/// Returns the first half of a block: an H block of twice the same colour if the rest of its bits is
+/// such that red has no overflow and green has one.
+fn twice_the_same(colour: u32, rest: u32) -> u32 {
+    let first = (colour >> 8) << 27
+        | (colour >> 5 & 7) << 24
+        | (colour >> 3 & 3) << 19
+        | (colour & 7) << 15;
+    first | colour << 3 | 2 | rest & 0x80e4_0005
+}
+
+proptest! {
+    #[test]
+    fn few_etc_blocks_decode_as_by_texture2ddecoder(
+        blocks in vec((any::<[u8; 8]>(), 0..4_u8, 0..1_u32 << 12), 1..140),
+    ) {
+        let blocks: Vec<u8> = blocks
+            .into_iter()
+            .flat_map(|(mut block, kind, colour)| {
+                if kind == 0 {
+                    let rest = u32::from_be_bytes([block[0], block[1], block[2], block[3]]);
+                    block[..4].copy_from_slice(&twice_the_same(colour, rest).to_be_bytes());
+                } else if kind == 1 {
+                    // Individual.
+                    block[3] &= !2;
+                }
+                block
+            })
+            .collect();
+        let stride = blocks.len() * 2;
+        for (ours, theirs) in [(DECODE_ETC1, etc1 as Theirs), (DECODE_ETC2, etc2)] {
+            let mut expected = vec![0; stride * 4];
+            for (at, block) in blocks.chunks(8).enumerate() {
+                theirs(block, &mut expected[at * 16..], stride);
+            }
+            for set in InstructionSet::ALL {
+                let mut found = vec![0; expected.len()];
+                ours(set, &blocks, &mut found, stride);
+                prop_assert!(found == expected, "{:?}", set);
+            }
+        }
+    }
 }
 
 /// Computes the published fragment program for a pixel of BC3, whose scale has an exact reciprocal.

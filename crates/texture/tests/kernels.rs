@@ -6,8 +6,8 @@ use proptest::strategy::{Just, Strategy};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rushes_texture::InstructionSet;
 use rushes_texture::rows::{
-    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3,
-    ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
+    DECODE_BC1, DECODE_BC3, DECODE_ETC1, DECODE_ETC2, DECODE_YCOCG_BC3, Decode, ENCODE_BC1,
+    ENCODE_BC1_HIGH, ENCODE_BC3, ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
 };
 
 const ENCODERS: [(&str, Encode, usize); 6] = [
@@ -19,8 +19,13 @@ const ENCODERS: [(&str, Encode, usize); 6] = [
     ("refined YCoCg-BC3", ENCODE_YCOCG_BC3_HIGH, 16),
 ];
 
-const DECODERS: [(&str, Decode, usize); 3] =
-    [("BC1", DECODE_BC1, 8), ("BC3", DECODE_BC3, 16), ("YCoCg-BC3", DECODE_YCOCG_BC3, 16)];
+const DECODERS: [(&str, Decode, usize); 5] = [
+    ("BC1", DECODE_BC1, 8),
+    ("BC3", DECODE_BC3, 16),
+    ("YCoCg-BC3", DECODE_YCOCG_BC3, 16),
+    ("ETC1", DECODE_ETC1, 8),
+    ("ETC2", DECODE_ETC2, 8),
+];
 
 /// Deterministic pseudo-random bytes.
 struct Noise(u64);

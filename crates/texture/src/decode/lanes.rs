@@ -1,4 +1,4 @@
-//! What the decoders of BC1, BC3 and scaled YCoCg share: loops over the blocks of a group.
+//! What the decoders of BC1, BC3, scaled YCoCg and ETC share: loops over the blocks of a group.
 //!
 //! A lane belongs to a block. The sixteen pixels are decoded one after the other, each for all blocks of
 //! the group, so that the compiler vectorises every loop for every instruction set, and nothing is moved
@@ -20,6 +20,9 @@ pub(super) const BLOCKS: usize = SPAN / 4;
 
 /// A 16-bit value of each block.
 pub(super) type Lanes = [u16; BLOCKS];
+
+/// An 8-bit value of each block.
+pub(super) type Octets = [u8; BLOCKS];
 
 /// A 32-bit value of each block.
 pub(super) type Words = [u32; BLOCKS];
@@ -85,6 +88,28 @@ pub(super) fn halves(words: &Words, shift: u32) -> Lanes {
         halves[at] = (words[at] >> shift) as u16;
     }
     halves
+}
+
+/// Returns 8 bits of each word, from bit `shift` on.
+#[inline(always)]
+pub(super) fn octets(words: &Words, shift: u32) -> Octets {
+    let mut octets = [0; BLOCKS];
+    for at in 0..BLOCKS {
+        octets[at] = (words[at] >> shift) as u8;
+    }
+    octets
+}
+
+/// Returns eight bits that are set or not.
+#[inline(always)]
+pub(super) fn mask(is: bool) -> u8 {
+    u8::from(is).wrapping_neg()
+}
+
+/// Returns `one` where bits of the mask are set, and `other` elsewhere.
+#[inline(always)]
+pub(super) fn either(mask: u8, one: u8, other: u8) -> u8 {
+    one & mask | other & !mask
 }
 
 /// Four values of each block, as the indices of pixels select them.

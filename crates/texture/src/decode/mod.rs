@@ -6,7 +6,7 @@ mod astc;
 pub(crate) mod bc1;
 pub(crate) mod bc3;
 mod bc4;
-mod etc;
+pub(crate) mod etc;
 mod lanes;
 mod texels;
 pub(crate) mod ycocg_bc3;
@@ -27,8 +27,8 @@ pub(crate) fn block_row(
         Format::Bc1 => bc1::decode_block_row(set, blocks, rgba, stride),
         Format::Bc3 => bc3::decode_block_row(set, blocks, rgba, stride),
         Format::YCoCgBc3 => ycocg_bc3::decode_block_row(set, blocks, rgba, stride),
-        Format::Etc1 => etc::decode_block_row(etc::etc1, blocks, rgba, stride),
-        Format::Etc2Rgb => etc::decode_block_row(etc::etc2, blocks, rgba, stride),
+        Format::Etc1 => etc::etc1_block_row(set, blocks, rgba, stride),
+        Format::Etc2Rgb => etc::etc2_block_row(set, blocks, rgba, stride),
         _ => astc::decode_block_row(format.planes()[0].block, blocks, rgba, stride),
     }
 }
