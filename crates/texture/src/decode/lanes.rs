@@ -12,11 +12,13 @@
 
 use crate::InstructionSet;
 use crate::convert::{Loop, SPAN};
-use crate::decode::texels::Row;
 use crate::dispatch;
 
 /// Blocks of a group: those of a span.
 pub(super) const BLOCKS: usize = SPAN / 4;
+
+/// The four pixels of a block's row.
+pub(super) type Row = [u8; 16];
 
 /// A 16-bit value of each block.
 pub(super) type Lanes = [u16; BLOCKS];

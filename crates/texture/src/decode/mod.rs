@@ -8,7 +8,6 @@ pub(crate) mod bc3;
 mod bc4;
 pub(crate) mod etc;
 mod lanes;
-mod texels;
 pub(crate) mod ycocg_bc3;
 
 use crate::InstructionSet;
