@@ -28,6 +28,6 @@ pub(crate) fn block_row(
         Format::YCoCgBc3 => ycocg_bc3::decode_block_row(set, blocks, rgba, stride),
         Format::Etc1 => etc::etc1_block_row(set, blocks, rgba, stride),
         Format::Etc2Rgb => etc::etc2_block_row(set, blocks, rgba, stride),
-        _ => astc::decode_block_row(format.planes()[0].block, blocks, rgba, stride),
+        _ => astc::decode_block_row((set, format.planes()[0].block), blocks, rgba, stride),
     }
 }

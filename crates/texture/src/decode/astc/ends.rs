@@ -1,4 +1,8 @@
 //! The ends of the lines on which the colours of a block lie.
+#![allow(
+    clippy::inline_always,
+    reason = "a loop is compiled for each set only where it is inlined"
+)]
 
 use crate::decode::astc::mode::Mode;
 use crate::decode::astc::sequence;
@@ -114,13 +118,13 @@ impl Line {
     }
 
     /// Returns the channels, 64 times, at a weight of at most 64.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(self, weight: u8) -> u64 {
         self.start.wrapping_add(self.steps[0].wrapping_mul(u64::from(weight)))
     }
 
     /// Returns the channels, 64 times, at weights of both planes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at_both(self, first: u8, second: u8) -> u64 {
         self.at(first).wrapping_add(self.steps[1].wrapping_mul(u64::from(second)))
     }

@@ -4,6 +4,10 @@
 //! `KHR_texture_compression_astc_hdr` sections C.2.24 and C.2.25. Section numbers below refer to that
 //! document. A block's mode, ranges and levels are looked up in tables that are made when the code is
 //! compiled, so that only pixels are computed, each with all channels in one word of 64 bits.
+#![allow(
+    clippy::inline_always,
+    reason = "a loop is compiled for each set only where it is inlined"
+)]
 
 mod ends;
 mod mode;
@@ -11,9 +15,12 @@ mod partition;
 mod sequence;
 mod weights;
 
+use crate::InstructionSet;
+use crate::convert::Loop;
 use crate::decode::astc::ends::Line;
 use crate::decode::astc::mode::MODES;
 use crate::decode::astc::weights::Weights;
+use crate::dispatch;
 use crate::format::Block;
 
 /// The pixels of the largest block.
@@ -25,30 +32,40 @@ const ERROR: [u8; 4] = [255, 0, 255, 255];
 /// Decodes blocks of 16 bytes to rows of RGBA pixels, `stride` bytes apart.
 ///
 /// Rows of a block that are beyond the end of `rgba` are left out.
-pub(super) fn decode_block_row(shape: Block, blocks: &[u8], rgba: &mut [u8], stride: usize) {
-    match shape.width {
-        4 => decode_blocks::<4>(shape, blocks, rgba, stride),
-        5 => decode_blocks::<5>(shape, blocks, rgba, stride),
-        6 => decode_blocks::<6>(shape, blocks, rgba, stride),
-        8 => decode_blocks::<8>(shape, blocks, rgba, stride),
-        10 => decode_blocks::<10>(shape, blocks, rgba, stride),
-        _ => decode_blocks::<12>(shape, blocks, rgba, stride),
-    }
+pub(super) fn decode_block_row(
+    (set, shape): (InstructionSet, Block),
+    blocks: &[u8],
+    rgba: &mut [u8],
+    stride: usize,
+) {
+    dispatch::vectorised::<Blocks>(set, (shape, blocks, rgba, stride));
 }
 
-/// Decodes blocks that are `WIDTH` pixels wide.
-fn decode_blocks<const WIDTH: usize>(shape: Block, blocks: &[u8], rgba: &mut [u8], stride: usize) {
-    let mut scratch = Scratch::new();
-    for (at, block) in blocks.as_chunks::<16>().0.iter().enumerate() {
-        if scratch.decode(u128::from_le_bytes(*block), shape).is_none() {
-            scratch.pixels = [ERROR; PIXELS];
-        }
-        let pixels = &scratch.pixels;
-        let rows = pixels.as_chunks::<WIDTH>().0;
-        for (row, pixels) in rows.iter().take(shape.height as usize).enumerate() {
-            let start = row * stride + at * WIDTH * 4;
-            let Some(out) = rgba.get_mut(start..start + WIDTH * 4) else { break };
-            out.copy_from_slice(pixels.as_flattened());
+/// The loop that decodes blocks. Weights and pixels are computed in vectors; all else is the same for
+/// every instruction set.
+enum Blocks {}
+
+impl Loop for Blocks {
+    type Arguments<'a> = (Block, &'a [u8], &'a mut [u8], usize);
+
+    #[inline(always)]
+    fn run((shape, blocks, rgba, stride): Self::Arguments<'_>) {
+        let mut scratch = Scratch::new();
+        let mut start = 0;
+        for block in blocks.as_chunks().0 {
+            if scratch.decode(u128::from_le_bytes(*block), shape).is_none() {
+                scratch.pixels = [ERROR; PIXELS];
+            }
+            let Some(rgba) = rgba.get_mut(start..) else { break };
+            match shape.width {
+                4 => scratch.write::<4>(shape.height, rgba, stride),
+                5 => scratch.write::<5>(shape.height, rgba, stride),
+                6 => scratch.write::<6>(shape.height, rgba, stride),
+                8 => scratch.write::<8>(shape.height, rgba, stride),
+                10 => scratch.write::<10>(shape.height, rgba, stride),
+                _ => scratch.write::<12>(shape.height, rgba, stride),
+            }
+            start += shape.width as usize * 4;
         }
     }
 }
@@ -66,7 +83,18 @@ impl Scratch {
         Self { lines: Default::default(), weights: Weights::new(), pixels: [ERROR; PIXELS] }
     }
 
+    /// Writes the pixels of a block that is `WIDTH` pixels wide, up to the last row that is there.
+    fn write<const WIDTH: usize>(&self, height: u32, rgba: &mut [u8], stride: usize) {
+        let rows = self.pixels.as_chunks::<WIDTH>().0;
+        for (row, pixels) in rows.iter().take(height as usize).enumerate() {
+            let start = row * stride;
+            let Some(out) = rgba.get_mut(start..start + WIDTH * 4) else { break };
+            out.copy_from_slice(pixels.as_flattened());
+        }
+    }
+
     /// Decodes a block; returns `None` if it is illegal or of high dynamic range (section C.2.24).
+    #[inline(always)]
     fn decode(&mut self, block: u128, shape: Block) -> Option<()> {
         if block % 512 == 0x1fc {
             self.pixels.fill(void_extent(block)?);
@@ -115,7 +143,7 @@ impl Scratch {
 /// Returns the octets of channels, each of which has 16 bits and is 64 times as great.
 ///
 /// As the channels have 16 bits in between, halves become less from 128 on (section C.2.19).
-#[inline]
+#[inline(always)]
 fn rounded(channels: u64) -> [u8; 4] {
     const EACH: u64 = 0x0001_0001_0001_0001;
     let octets = ((channels + 32 * EACH - (channels >> 13 & EACH)) >> 6) & (255 * EACH);

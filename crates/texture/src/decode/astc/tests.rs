@@ -29,11 +29,17 @@ const FORMATS: [Format; 14] = [
     Format::Astc12x12,
 ];
 
+/// Decodes a block, of which every instruction set must have the same pixels.
 fn pixels(format: Format, block: u128) -> Vec<[u8; 4]> {
     let shape = format.planes()[0].block;
-    let mut rgba = vec![0; (shape.width * shape.height * 4) as usize];
-    decode_block_row(shape, &block.to_le_bytes(), &mut rgba, shape.width as usize * 4);
-    rgba.as_chunks().0.to_vec()
+    let [portable, others @ ..] = InstructionSet::ALL.map(|set| {
+        let mut rgba = vec![0; (shape.width * shape.height * 4) as usize];
+        let stride = shape.width as usize * 4;
+        decode_block_row((set, shape), &block.to_le_bytes(), &mut rgba, stride);
+        rgba
+    });
+    assert!(others.iter().all(|other| *other == portable), "{format} {block:#x}");
+    portable.as_chunks().0.to_vec()
 }
 
 /// Returns a block with weights of two bits in a grid of 4 by 4, one partition, and luminance

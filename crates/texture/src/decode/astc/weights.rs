@@ -1,4 +1,8 @@
 //! The weights of pixels: those of a grid, interpolated.
+#![allow(
+    clippy::inline_always,
+    reason = "a loop is compiled for each set only where it is inlined"
+)]
 
 use crate::decode::astc::PIXELS;
 use crate::decode::astc::mode::{Mode, RANGES};
@@ -67,6 +71,7 @@ impl Weights {
 
     /// Reads the weights of a block and returns those of each pixel in both planes, of which the second one
     /// may be absent.
+    #[inline(always)]
     pub(super) fn read(&mut self, block: u128, mode: Mode, shape: Block) -> [&[u8]; 2] {
         let index = usize::from(mode.range) % RANGES.len();
         let count = u32::from(mode.width) * u32::from(mode.height) * u32::from(mode.planes);
@@ -101,7 +106,7 @@ struct Positions {
 
 impl Positions {
     /// Returns the positions of a block's `side` columns or rows in a grid with `count` of them.
-    #[inline]
+    #[inline(always)]
     fn new(side: u32, count: u8) -> Self {
         let step = STEPS[side as usize % STEPS.len()] * (u32::from(count) - 1);
         let mut positions = Self { before: [0; LANES], parts: [0; LANES] };
@@ -129,7 +134,7 @@ const STEPS: [u32; 13] = {
 type Row = [i16; LANES];
 
 /// Interpolates between the four nearest weights of a grid (section C.2.18).
-#[inline]
+#[inline(always)]
 fn interpolate<const PLANES: usize>(
     grid: &Values,
     (mode, shape): (Mode, Block),
@@ -161,7 +166,7 @@ fn interpolate<const PLANES: usize>(
 }
 
 /// Returns the weights of a row between two of the grid.
-#[inline]
+#[inline(always)]
 fn between(above: &[Row; 2], below: &[Row; 2], columns: &Row, row: i16) -> [u8; LANES] {
     let mut weights = [0; LANES];
     for x in 0..LANES {
