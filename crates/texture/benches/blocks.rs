@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use rushes_texture::rows::{
-    DECODE_BC1, DECODE_BC3, DECODE_YCOCG_BC3, Decode, ENCODE_BC1, ENCODE_BC1_HIGH, ENCODE_BC3,
-    ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
+    DECODE_BC1, DECODE_BC3, DECODE_ETC1, DECODE_ETC2, DECODE_YCOCG_BC3, Decode, ENCODE_BC1,
+    ENCODE_BC1_HIGH, ENCODE_BC3, ENCODE_BC3_HIGH, ENCODE_YCOCG_BC3, ENCODE_YCOCG_BC3_HIGH, Encode,
 };
 use rushes_texture::{Format, InstructionSet, Layout, Scaler};
 
@@ -102,6 +102,9 @@ fn decoders(rgba: &[u8], cases: &mut Vec<Case<'_>>) {
         ("BC1", ENCODE_BC1, DECODE_BC1, 8),
         ("BC3", ENCODE_BC3, DECODE_BC3, 16),
         ("YCoCg-BC3", ENCODE_YCOCG_BC3, DECODE_YCOCG_BC3, 16),
+        // Any octets are blocks of ETC, and these are in all of its modes.
+        ("ETC1", ENCODE_BC1, DECODE_ETC1, 8),
+        ("ETC2", ENCODE_BC1, DECODE_ETC2, 8),
     ];
     for (format, encode_rows, decode_rows, size) in formats {
         let mut blocks = vec![0; WIDTH * HEIGHT / 16 * size];
