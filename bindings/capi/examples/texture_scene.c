@@ -4,7 +4,8 @@
 //     texture_scene 127.0.0.1:7000 [FRAMES]
 //     rushes texture view 127.0.0.1:7000
 //
-// It needs a library that was installed with --gpu, and ends after FRAMES frames, or with Escape.
+// With port 0 it selects a free one, and says which. It needs a library that was installed with --gpu, and ends after
+// FRAMES frames, or with Escape.
 #define GL_GLEXT_PROTOTYPES
 #include <SDL.h>
 #include <SDL_opengl.h>
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // A program that draws one frame at a time needs three memories.
 enum { WIDTH = 1280, HEIGHT = 720, MEMORIES = 4 };
@@ -123,8 +125,8 @@ static void draw(GLuint picture, GLuint vertices, float angle) {
     glDrawArrays(GL_TRIANGLES, 0, 3);
 }
 
-// Copies the picture to the next frame of the server, on the graphics processor, and sends it.
-static bool send(const rushes_texture_server *server) {
+// Copies the picture to the server's next frame, on the graphics processor, and sends it.
+static void send_frame(const rushes_texture_server *server) {
     rushes_gpu_frame *frame;
     check(rushes_texture_server_canvas(server, &frame), "no frame");
     glBindBuffer(GL_PIXEL_PACK_BUFFER, buffer_of(frame));
@@ -132,9 +134,18 @@ static bool send(const rushes_texture_server *server) {
     glBindBuffer(GL_PIXEL_PACK_BUFFER, 0);
     // The frame must not be sent before it was written.
     glFinish();
-    rushes_status status = rushes_gpu_frame_send(frame);
-    if (status != RUSHES_ERROR_ENDED) check(status, "cannot send a frame");
-    return status != RUSHES_ERROR_ENDED;
+    if (glGetError() != GL_NO_ERROR) fail("cannot copy a frame", "OpenGL refuses it");
+    check(rushes_gpu_frame_send(frame), "cannot send a frame");
+}
+
+// Memory is imported by the graphics processor that it belongs to only.
+static void check_device(const rushes_gpu *gpu) {
+    rushes_gpu_description description;
+    check(rushes_gpu_describe(gpu, &description, sizeof description), "cannot describe the graphics processor");
+    GLubyte uuid[GL_UUID_SIZE_EXT] = {0};
+    PFNGLGETUNSIGNEDBYTEVEXTPROC get = (PFNGLGETUNSIGNEDBYTEVEXTPROC)SDL_GL_GetProcAddress("glGetUnsignedBytevEXT");
+    get(GL_DRIVER_UUID_EXT, uuid);
+    if (memcmp(uuid, description.driver_uuid, sizeof uuid)) fail("OpenGL", "it has another driver than Vulkan");
 }
 
 static bool is_open(void) {
@@ -154,17 +165,23 @@ int main(int count, char **words) {
     rushes_gpu *gpu;
     rushes_texture_server *server;
     check(rushes_gpu_open(&gpu), "no graphics processor");
+    check_device(gpu);
     check(rushes_texture_serve_gpu(words[1], gpu, RUSHES_MEMORY_HANDLE_OPAQUE_FD, "bc1", WIDTH, HEIGHT, 60, 1, NULL,
                                    &server),
           "cannot serve");
+    uint16_t port;
+    check(rushes_texture_server_port(server, &port), "no port");
+    printf("listening on port %u\n", port);
+    fflush(stdout);
 
-    Uint64 start = SDL_GetTicks64();
+    Uint32 due = SDL_GetTicks();
     while (is_open() && (!most || sent < most)) {
-        // Sixty frames a second, whatever the screen does.
-        Uint64 now = SDL_GetTicks64() - start, due = (Uint64)sent * 1000 / 60;
-        if (now < due) SDL_Delay((Uint32)(due - now));
+        // About sixty frames a second, whatever the screen does.
+        Uint32 now = SDL_GetTicks();
+        if ((Sint32)(due - now) > 0) SDL_Delay(due - now);
+        due = (Sint32)(due - now) > -100 ? due + (sent % 3 ? 17 : 16) : now;
         draw(picture, vertices, (float)sent / 60);
-        if (!send(server)) break;
+        send_frame(server);
         sent++;
         int width, height;
         SDL_GL_GetDrawableSize(window, &width, &height);
@@ -173,6 +190,7 @@ int main(int count, char **words) {
     }
     check(rushes_texture_server_close(server), "cannot close");
     check(rushes_gpu_close(gpu), "cannot close");
+    SDL_Quit();
     printf("%ld frames\n", sent);
     return 0;
 }

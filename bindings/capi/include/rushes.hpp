@@ -1317,8 +1317,8 @@ private:
     rushes_gpu_memory raw_;
 };
 
-// A frame in the memory of a graphics processor, received or to be drawn. Nobody else writes its octets until this object
-// is destroyed; then the memory is used for a later frame, so all work that uses it must be done. It may outlive its
+// A frame in the memory of a graphics processor, received or to be drawn. Nobody else writes its octets until it is sent
+// or this object is destroyed; then the memory is used for a later frame, so all work that uses it must be done. It may outlive its
 // client or server.
 class gpu_frame {
 public:
@@ -1351,8 +1351,8 @@ public:
         detail::check(rushes_gpu_frame_export(handle_.get(), &memory, sizeof memory));
         return gpu_memory(memory);
     }
-    // Sends a frame of texture_server::canvas(), after what writes its pixels has ended, which ends this object's use.
-    // Returns false if the server has ended.
+    // Sends a canvas after what writes its pixels has ended; see rushes_gpu_frame_send(). This object is of no use
+    // afterwards. Returns false if the server has ended.
     bool send() {
         const rushes_status status = rushes_gpu_frame_send(handle_.get());
         if (status != RUSHES_ERROR_ENDED) detail::check(status);
@@ -1392,16 +1392,6 @@ public:
             detail::store_hook(std::forward<F>(fill)), detail::release<function>, options.get(),
             handle_.place()));
     }
-    std::uint16_t port() const {
-        std::uint16_t port = 0;
-        detail::check(rushes_texture_server_port(handle_.get(), &port));
-        return port;
-    }
-    rushes_texture_server_counts get_statistics() const {
-        rushes_texture_server_counts now{};
-        detail::check(rushes_texture_server_statistics(handle_.get(), &now, sizeof now));
-        return now;
-    }
     // Sends frames that the application draws in memory of a graphics processor, encoded there to `format`, such as
     // "bc1"; see canvas().
     texture_server(const std::string &local, const gpu &device, const std::string &format,
@@ -1412,8 +1402,18 @@ public:
             local.c_str(), device.get(), static_cast<std::int32_t>(memory), format.c_str(), width,
             height, frames_per_second, 1, options.get(), handle_.place()));
     }
+    std::uint16_t port() const {
+        std::uint16_t port = 0;
+        detail::check(rushes_texture_server_port(handle_.get(), &port));
+        return port;
+    }
+    rushes_texture_server_counts get_statistics() const {
+        rushes_texture_server_counts now{};
+        detail::check(rushes_texture_server_statistics(handle_.get(), &now, sizeof now));
+        return now;
+    }
     // Returns memory for the pixels of the next frame: rows of RGBA8 from the top, without gaps. Import it, write all
-    // pixels, and call send().
+    // pixels, and call send(); see rushes_texture_server_canvas(). It has no number, no missing packets and no time.
     gpu_frame canvas() const {
         rushes_gpu_frame *raw = nullptr;
         detail::check(rushes_texture_server_canvas(handle_.get(), &raw));

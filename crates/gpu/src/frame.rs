@@ -74,6 +74,11 @@ impl DeviceFrame {
         Ok(Self::of(Memory::Octets(exported.buffer().clone()), layout, Some(exported)))
     }
 
+    /// Returns the size of the buffer of such a frame in bytes.
+    pub(crate) fn exportable_octets(layout: &Layout) -> u64 {
+        padded(layout.bytes()) + Exported::MORE
+    }
+
     fn of(memory: Memory, layout: &Layout, exported: Option<Exported>) -> Self {
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         Self { memory, layout: *layout, id, exported }
@@ -99,7 +104,8 @@ impl DeviceFrame {
 
     /// Returns the memory as others import it: the frame's bytes, from its start, in the order of its layout.
     ///
-    /// The bytes do not change while the frame is held, and the device has written all of them when a sink reports
+    /// Of a [`Canvas`](crate::Canvas), importers write the bytes until it is sent. The bytes of a received frame do not
+    /// change while the frame is held, and the device has written all of them when a sink reports
     /// the frame: there is no fence to wait for. No queue family releases the memory, as all of its bytes are written
     /// again for each frame. Importers must be done with the memory before the frame is dropped, which lets a later
     /// frame use it. The memory itself remains until all importers have freed it.

@@ -13,10 +13,14 @@ use rushes_fuzz::corpus;
 use rushes_fuzz::targets::{TARGETS, Target};
 
 const USAGE: &str = "\
-replay [--seconds N] [TARGET...]  runs targets, all by default, N seconds each (default 1)
+replay [--seconds N] [TARGET...]  runs targets, all by default, N seconds each (default 1),
+                                  and with 300 changed inputs at least
 replay --file FILE TARGET         runs one target with the octets of a file
 replay --unpack FOLDER            writes stored inputs and seeds into FOLDER/TARGET/, for cargo fuzz
 replay --pack FOLDER              stores the inputs in FOLDER/TARGET/ in place of the stored ones";
+
+/// The least number of changed inputs of a target, however slow the machine is.
+const CHANGED_MIN: u64 = 300;
 
 /// Maximum length of a changed input.
 const LEN_MAX: usize = 4096;
@@ -95,7 +99,8 @@ fn replay_one(target: &Target, seconds: f64) -> io::Result<()> {
         runs += 1;
     }
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    while Instant::now() < until {
+    let least = runs + CHANGED_MIN;
+    while runs < least || Instant::now() < until {
         run(changed(&inputs, &mut random));
         runs += 1;
     }

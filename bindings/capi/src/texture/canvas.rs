@@ -13,10 +13,10 @@ use crate::guard::guard;
 use crate::options::argument;
 use crate::{handle, pointer};
 
-/// Like rushes_texture_serve(), with frames that the application draws in memory of a graphics processor: of
-/// `width` by `height` pixels, at the rate `frames` in `seconds`, about which clients are told. They are encoded there
-/// to `format` ("bc1", "ycocg-bc3", "etc1", "etc2-rgb", "astc-4x4"); only the encoded frames leave its memory. `memory`
-/// is a rushes_memory_handle.
+/// Like rushes_texture_serve(), with frames of `width` by `height` pixels that the application draws in memory of a
+/// graphics processor, on canvases. They are encoded there to `format` ("bc1", "ycocg-bc3", "etc1", "etc2-rgb",
+/// "astc-4x4"), and only the encoded frames leave its memory. The rate, `frames` in `seconds`, is information for
+/// clients: the application sets the pace. `memory` is a rushes_memory_handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_serve_gpu(
     local: *const c_char,
@@ -36,6 +36,11 @@ pub extern "C" fn rushes_texture_serve_gpu(
         let output = self::format(pointer::text(format)?)?;
         let rate = Rate::new(frames, seconds).map_err(|error| argument(error.to_string()))?;
         let settings = settings(options)?;
+        if settings.colour.is_some() {
+            return Err(argument(
+                "the option `colour` is for files and pictures: canvases have that of sRGB",
+            ));
+        }
         let new = Canvases::new(&gpu.0, memory, (width, height), output, rate);
         let (canvases, source) = new?;
         let new = serve(local, source, settings.server, Pictures::Canvases(canvases))?;
@@ -43,11 +48,16 @@ pub extern "C" fn rushes_texture_serve_gpu(
     })
 }
 
-/// Gets memory for the next frame of a server of rushes_texture_serve_gpu(). Its pixels, four octets each (red,
-/// green, blue, alpha), are in rows from the top without gaps: OpenGL copies them there with glReadPixels() into a
-/// buffer, Vulkan with vkCmdCopyImageToBuffer(). Import the memory (rushes_gpu_frame_export()), write all pixels, and
-/// pass the frame to rushes_gpu_frame_send(), or to rushes_gpu_frame_release() if it is not to be sent. A program that
-/// holds one such frame at a time has at most three memories to import.
+/// Gets a canvas, which is memory for the pixels of a server's next frame: four octets each (red, green, blue, and
+/// alpha, which is ignored) in the colours of sRGB, in rows from the top without gaps. OpenGL copies them there with
+/// glReadPixels() into a buffer, Vulkan with vkCmdCopyImageToBuffer().
+///
+/// Import the memory (rushes_gpu_frame_export()), write all pixels, and pass the canvas to rushes_gpu_frame_send(), or
+/// to rushes_gpu_frame_release() if it is not to be sent. A program that holds one canvas at a time has at most three
+/// memories to import, and frees them after rushes_texture_server_resize().
+///
+/// Returns RUSHES_ERROR_UNSUPPORTED if the server is not one of rushes_texture_serve_gpu() or there is no memory left,
+/// and RUSHES_ERROR_TEXTURE if an earlier frame could not be encoded.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_canvas(
     server: *const TextureServer,
@@ -60,7 +70,8 @@ pub extern "C" fn rushes_texture_server_canvas(
     })
 }
 
-/// Sets the size of further frames of rushes_texture_server_canvas() in pixels.
+/// Sets the size of further canvases in pixels. Returns RUSHES_ERROR_UNSUPPORTED or RUSHES_ERROR_TEXTURE for a size that
+/// the graphics processor or a frame cannot have; the size then remains.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_texture_server_resize(
     server: *const TextureServer,
@@ -70,9 +81,12 @@ pub extern "C" fn rushes_texture_server_resize(
     guard(|| canvases(server, |canvases| canvases.resize((width, height))))
 }
 
-/// Sends a frame of rushes_texture_server_canvas(). What writes its pixels must have ended, as after glFinish() or
-/// vkWaitForFences(). It replaces a frame that waits to be encoded. The handle ends like that of a released frame, also
-/// if the server has ended, which returns RUSHES_ERROR_ENDED.
+/// Sends a canvas of rushes_texture_server_canvas(), and releases it. What writes its pixels must have ended, as after
+/// glFinish() or vkWaitForFences(); Vulkan releases the buffer to VK_QUEUE_FAMILY_EXTERNAL with its last commands. It does
+/// not wait: a frame that waits to be encoded is replaced by this one.
+///
+/// Returns RUSHES_ERROR_ENDED if the server has ended, which releases the canvas, too, and RUSHES_ERROR_UNSUPPORTED for
+/// a received frame, which it does not release.
 #[unsafe(no_mangle)]
 pub extern "C" fn rushes_gpu_frame_send(frame: *mut GpuFrame) -> Status {
     guard(|| {

@@ -56,7 +56,7 @@ fn units(path: &Path) -> Vec<Vec<u8>> {
 
 /// Returns the first of two consecutive free ports, outside the kernel's ephemeral port range. No
 /// two calls return the same.
-pub(crate) fn ports() -> u16 {
+fn ports() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     let start = std::process::id().wrapping_mul(61);
     for _ in 0..1000 {

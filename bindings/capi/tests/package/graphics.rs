@@ -1,7 +1,8 @@
 //! Frames in memory of a graphics processor, in a program in C: its test, and the example that shows them.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,11 +10,10 @@ use std::time::{Duration, Instant};
 use rushes::texture::source::{Frame, Source, SourceError};
 use rushes::texture::{
     ClientOptions, Decoder, Format, Layout, MemorySink, Rate, ServerOptions, TextureClient,
-    TextureFrame, TextureServer,
+    TextureFrame, TextureServer, Transport,
 };
 
 use crate::display::Display;
-use crate::examples::ports;
 use crate::programs::compile;
 use crate::rig::{Process, folder, have, home, prefix, run};
 use crate::skipped::missing;
@@ -172,33 +172,27 @@ fn a_program_with_sdl_streams_what_opengl_draws() {
         return;
     };
     let display = Display::of_size("1000x700");
-    let address = format!("127.0.0.1:{}", ports());
     let mut command = Command::new(program);
-    let mut scene = Process::start(command.arg(&address).env("DISPLAY", &display.name));
-    let (sender, frames) = std::sync::mpsc::sync_channel(4);
-    let start = Instant::now();
-    let client = loop {
-        let sender = sender.clone();
-        let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
-            let layout = *frame.shape().layout();
-            let mut octets = vec![0; layout.bytes()];
-            frame.copy_to(&mut octets);
-            let _ = sender.try_send((layout, octets));
-        });
-        match TextureClient::connect(
-            address.parse().unwrap(),
-            Arc::new(sink),
-            ClientOptions::default(),
-        ) {
-            Ok(client) => break client,
-            Err(error) if scene.has_ended() || start.elapsed() > Duration::from_secs(60) => {
-                let output = scene.end().1;
-                assert!(output.contains("no graphics processor"), "{error}: {output}");
-                return missing(output, "mesa-vulkan-drivers libvulkan1");
-            }
-            Err(_) => sleep(Duration::from_millis(50)),
-        }
+    command.arg("127.0.0.1:0").env("DISPLAY", &display.name);
+    let mut scene = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(scene.stdout.take().unwrap()).lines();
+    let Some(port) = lines.next() else {
+        let errors = scene.wait_with_output().unwrap().stderr;
+        let errors = String::from_utf8_lossy(&errors);
+        assert!(errors.contains("no graphics processor"), "{errors}");
+        return missing(errors, "mesa-vulkan-drivers libvulkan1");
     };
+    let address = port.unwrap().replace("listening on port ", "127.0.0.1:");
+    let (sender, frames) = std::sync::mpsc::sync_channel(4);
+    let sink = MemorySink::new(move |frame: &TextureFrame<'_>| {
+        let layout = *frame.shape().layout();
+        let mut octets = vec![0; layout.bytes()];
+        frame.copy_to(&mut octets);
+        let _ = sender.try_send((layout, octets));
+    });
+    let mut options = ClientOptions::default();
+    options.transport = Some(Transport::Tcp);
+    let client = TextureClient::connect(address.parse().unwrap(), Arc::new(sink), options).unwrap();
     let (layout, frame) = frames.recv_timeout(Duration::from_secs(60)).unwrap();
     let decoder = Decoder::of(layout, Format::Rgba8).unwrap();
     let mut picture = vec![0; decoder.output().bytes()];
@@ -218,9 +212,11 @@ fn a_program_with_sdl_streams_what_opengl_draws() {
         "the triangle's middle: {middle:?}"
     );
     client.stop();
-    scene.terminate();
-    let (success, output) = scene.end();
-    assert!(success && output.contains(" frames"), "{output}");
+    // SDL closes its windows.
+    run(Command::new("kill").arg(scene.id().to_string()));
+    let last = lines.last().unwrap().unwrap();
+    assert!(last.ends_with(" frames"), "{last}");
+    assert!(scene.wait().unwrap().success());
 }
 
 #[test]

@@ -99,11 +99,6 @@ impl Process {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Asks the process to end, as the user does.
-    pub(crate) fn terminate(&self) {
-        run(Command::new("kill").arg(self.child.id().to_string()));
-    }
-
     /// Waits for the process to end; returns whether it succeeded, and its output.
     pub(crate) fn end(mut self) -> (bool, String) {
         let deadline = Instant::now() + TIME_LIMIT;

@@ -72,8 +72,8 @@ impl TextureServer {
     ) -> PyResult<Self> {
         take_level(py);
         let (options, colour) = of_server(options)?;
-        let source = source::of(py, source, colour)?;
         let address = resolve(py, address)?;
+        let source = source::of(py, source, colour)?;
         let server = py.detach(|| Server::serve(address, source, options));
         let server = server.map_err(Failure::from)?;
         let local = server.local_address();

@@ -95,8 +95,18 @@ impl GpuEncoder {
     ///
     /// As [`GpuEncoder::new`].
     pub fn of(gpu: &Gpu, pictures: &Layout, output: Format) -> Result<Self, GpuError> {
+        Self::reading(gpu, pictures, output, Input::Pixels)
+    }
+
+    /// Creates an encoder whose first picture is such an input.
+    fn reading(
+        gpu: &Gpu,
+        pictures: &Layout,
+        output: Format,
+        first: Input,
+    ) -> Result<Self, GpuError> {
         let (input, output) = (pictures.in_format(Format::Rgba8), pictures.in_format(output));
-        let pipeline = Pipeline::new(gpu, &output, Input::Pixels)?;
+        let pipeline = Pipeline::new(gpu, &output, first)?;
         Ok(Self { gpu: gpu.clone(), input, output, pipeline, stripes: Vec::new(), stripe_rows: 0 })
     }
 
@@ -169,11 +179,11 @@ impl GpuEncoder {
         self.encode_stripes(input, &picture, stripe_rows, &mut ready)
     }
 
-    /// Encodes the pixels in a frame of this device, such as those that a shader or another graphics interface wrote,
-    /// without a copy of them.
+    /// Encodes the pixels in a frame of this device, such as those that a shader wrote, without a copy of them. For those
+    /// of other graphics interfaces there is [`RenderedSource`].
     ///
-    /// It is as [`GpuEncoder::encode`] otherwise. The frame has the layout of the encoder's input. What writes it must
-    /// have been submitted to the queue before; work of others must have ended. Memory is allocated and the shader
+    /// It is as [`GpuEncoder::encode`] otherwise. The frame has the format and size of the encoder's input. What writes
+    /// it must have been submitted to the queue before. Memory is allocated and the shader
     /// compiled anew when a frame follows a picture or a texture, or the reverse.
     ///
     /// # Errors
@@ -187,9 +197,9 @@ impl GpuEncoder {
         mut ready: impl FnMut(Range<u32>, &[u8]),
     ) -> Result<(), GpuError> {
         let unsupported = |what| GpuError::Unsupported { driver: self.gpu.driver(), what };
-        if *frame.layout() != self.input {
-            let [want, have] = [&self.input, frame.layout()]
-                .map(|it| format!("{} of {}×{}", it.format(), it.width(), it.height()));
+        let [want, have] = [&self.input, frame.layout()]
+            .map(|it| format!("{} of {}×{}", it.format(), it.width(), it.height()));
+        if want != have {
             return Err(unsupported(format!("frames from {have}, where {want} is expected")));
         }
         let Some(rows) = frame.buffer() else {
@@ -200,7 +210,6 @@ impl GpuEncoder {
         if octets > most {
             return Err(GpuError::TooLarge { octets, most, driver: self.gpu.driver() });
         }
-        frame.acquire(&self.gpu)?;
         self.encode_stripes(Input::Rows, &Picture::Rows(rows), stripe_rows, &mut ready)
     }
 

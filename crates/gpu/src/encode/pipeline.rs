@@ -30,7 +30,7 @@ const GROUP: u32 = 64;
 
 /// What a shader reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Input {
+pub enum Input {
     /// A buffer of pixels, padded to whole blocks.
     Pixels,
     /// A buffer of a picture's rows, without gaps.

@@ -54,9 +54,6 @@ fn check_version(hal: &wgpu::hal::vulkan::Device) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes of the buffer behind the frame: Mesa's software OpenGL refuses memory that is not larger than its buffer.
-const MORE: u64 = 64;
-
 /// Returns whether memory that a device exports must know its buffer. The error is a text with the reason why
 /// it exports none.
 fn is_dedicated(hal: &wgpu::hal::vulkan::Device, handle: MemoryHandle) -> Result<bool, String> {
@@ -85,6 +82,9 @@ fn is_dedicated(hal: &wgpu::hal::vulkan::Device, handle: MemoryHandle) -> Result
 }
 
 impl Exported {
+    /// Bytes of the buffer behind the frame: Mesa's software OpenGL refuses memory that is not larger than its buffer.
+    pub(crate) const MORE: u64 = 64;
+
     /// Checks that a device exports memory by such handles. The error is a text with the reason.
     pub(crate) fn check(gpu: &Gpu, handle: MemoryHandle) -> Result<(), String> {
         let hal = hal(gpu)?;
@@ -93,7 +93,7 @@ impl Exported {
 
     /// Allocates `octets` zeroed bytes and a few more, a multiple of four. The error is a text with the reason.
     pub(crate) fn new(gpu: &Gpu, octets: u64, handle: MemoryHandle) -> Result<Self, String> {
-        let octets = octets + MORE;
+        let octets = octets + Self::MORE;
         let hal = hal(gpu)?;
         let is_dedicated = is_dedicated(&hal, handle)?;
         let needs = Needs {
@@ -130,8 +130,8 @@ impl Exported {
     /// Makes what others wrote to the memory visible to work that is submitted from here on. The error is a text with
     /// the reason.
     ///
-    /// Others may have released the buffer to Vulkan's external queue family, or have no such notion. It need not be
-    /// released to them, because they write all of it anew.
+    /// Vulkan released the buffer to its external queue family when it had written; other interfaces need not. It is not
+    /// released to them here, because they write all of it anew.
     pub(crate) fn acquire(&self) -> Result<(), String> {
         use vk::PipelineStageFlags as Stage;
 
@@ -142,6 +142,10 @@ impl Exported {
             .dst_queue_family_index(hal.queue_family_index())
             .buffer(self.memory.buffer)
             .size(vk::WHOLE_SIZE);
+        // SAFETY: the handle of the buffer is only used.
+        let kept = unsafe { self.buffer.as_hal::<Vulkan>() };
+        // The application may have destroyed the buffer; it cannot while this is held.
+        let kept = kept.ok_or("the frame's buffer was destroyed, or the device was lost")?;
         let mut recorder = self.gpu.recorder();
         let record = |encoder: Option<&mut wgpu::hal::vulkan::CommandEncoder>| {
             // SAFETY: wgpu is recording to the encoder, and ends the recording later.
@@ -162,11 +166,17 @@ impl Exported {
             };
             Some(())
         };
-        // SAFETY: only commands are recorded; wgpu ends the recording. The buffer is alive while the frame is, which
-        // is encoded next.
+        // SAFETY: only commands are recorded; wgpu ends the recording. The buffer is alive until they are done, because
+        // wgpu sees it in the same submission.
         let recorded = unsafe { recorder.as_hal_mut::<Vulkan, _, _>(record) };
         recorded.ok_or("the device is not used through Vulkan")?;
-        self.gpu.submit(recorder);
+        drop(kept);
+        drop(hal);
+        let mut seen = self.gpu.recorder();
+        let state = wgpu::BufferUses::STORAGE_READ_ONLY;
+        let transition = wgpu::BufferTransition { buffer: &self.buffer, state };
+        seen.transition_resources(std::iter::once(transition), std::iter::empty());
+        self.gpu.queue.submit([recorder.finish(), seen.finish()]);
         Ok(())
     }
 

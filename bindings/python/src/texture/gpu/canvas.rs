@@ -23,8 +23,9 @@ arguments! {
 /// Frames that another graphics interface draws, such as OpenGL or CUDA: a source of one `TextureServer`.
 ///
 /// They are drawn in memory of the graphics processor, and encoded there to `format` ("bc1",
-/// "ycocg-bc3", "etc1", "etc2-rgb" or "astc-4x4"); only encoded frames leave it. Clients are told
-/// `rate`; a frame is sent when it was drawn. The stream ends when this object is collected.
+/// "ycocg-bc3", "etc1", "etc2-rgb" or "astc-4x4"); only encoded frames leave it. `rate` (30 by
+/// default) is information for clients: the program sets the pace, and a frame is sent when it was
+/// drawn. The stream ends when this object is collected.
 #[pyclass(frozen, module = "rushes")]
 pub(crate) struct RenderedFrames {
     canvases: Canvases,
@@ -41,7 +42,11 @@ impl fmt::Debug for RenderedFrames {
 impl RenderedFrames {
     /// Returns the source, once.
     pub(in crate::texture) fn take_source(&self, py: Python<'_>) -> PyResult<Box<dyn Source>> {
-        let taken = || ConfigError::new_err("source: a server sends these frames already");
+        let taken = || {
+            ConfigError::new_err(
+                "source: another server was given these frames; make new RenderedFrames",
+            )
+        };
         py.detach(|| lock(&self.source).take()).ok_or_else(taken)
     }
 }
@@ -69,14 +74,15 @@ impl RenderedFrames {
         Ok(Self { canvases, source: Mutex::new(Some(source)) })
     }
 
-    /// Returns memory for the pixels of the next frame.
+    /// Returns memory for the pixels of the next frame. `GpuError` says why if there is none left, or an
+    /// earlier frame could not be encoded.
     fn canvas(&self, py: Python<'_>) -> PyResult<Canvas> {
         let drawing = py.detach(|| self.canvases.canvas())?;
         let (layout, id) = (*drawing.layout(), drawing.id());
         Ok(Canvas { drawing: Mutex::new(Some(drawing)), layout, id })
     }
 
-    /// Sets the size of further canvases.
+    /// Sets the size of further canvases. What was imported of earlier ones is not used again.
     fn resize(
         &self,
         py: Python<'_>,
@@ -87,7 +93,8 @@ impl RenderedFrames {
     }
 }
 
-/// Memory of a graphics processor for the pixels of a frame: rows of RGBA8 from the top, without gaps.
+/// Memory of a graphics processor for the pixels of a frame: rows of RGBA8 in the colours of sRGB, from
+/// the top, without gaps. Alpha is ignored.
 ///
 /// Import it, write all pixels, and call `send()`, or drop it. The memory is used for later frames.
 #[pyclass(frozen, module = "rushes")]
@@ -121,8 +128,9 @@ impl Canvas {
         self.layout.bytes()
     }
 
-    /// A number of the memory that no other memory of this process has. Later canvases use the same
-    /// memory again, so import it once for each number: it is one of three if one canvas is held at a time.
+    /// A number of the memory that no other memory of this process has. Later canvases of the same size
+    /// use the same memory again, so import it once for each number. A program that holds one canvas at a
+    /// time has at most three.
     #[getter]
     fn id(&self) -> u64 {
         self.id
@@ -134,8 +142,8 @@ impl Canvas {
         Ok(ExportedMemory::new(memory.ok_or_else(sent)??, self.id))
     }
 
-    /// Sends the frame, after what writes its pixels has ended, such as after `glFinish()`. It replaces
-    /// one that waits to be encoded. Returns false if the server has ended.
+    /// Sends the frame, after what writes its pixels has ended, such as after `glFinish()`. It does not
+    /// wait: a frame that waits to be encoded is replaced. Returns false if the server has ended.
     fn send(&self, py: Python<'_>) -> PyResult<bool> {
         let was_open = py.detach(|| Some(lock(&self.drawing).take()?.send()));
         was_open.ok_or_else(sent)

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rushes_texture::source::Live;
+use rushes_texture::source::{Live, SourceError};
 use rushes_texture::{CodecError, Format, Layout};
 
 use super::surface::{RenderTarget, Surface};
@@ -26,11 +26,14 @@ pub struct Canvas<S: Surface = RenderTarget> {
     is_sent: bool,
 }
 
+/// Surfaces that are kept for later frames: a renderer that holds one at a time needs no more.
+const KEPT_MAX: usize = 3;
+
 /// What a source and its renderer share.
 #[derive(Debug)]
 pub(super) struct Shared<S: Surface> {
     pub(super) gpu: Gpu,
-    kind: S::Kind,
+    pub(super) kind: S::Kind,
     state: Mutex<State<S>>,
     changed: Condvar,
 }
@@ -48,12 +51,35 @@ struct State<S> {
     /// Whether the renderer has ended.
     has_ended: bool,
     is_closed: bool,
+    /// Why the source has failed.
+    failure: Option<String>,
+}
+
+impl<S> State<S> {
+    /// Takes a surface back that nobody uses any more.
+    fn keep(&mut self, surface: Arc<S>) {
+        if !self.is_closed && self.free.len() < KEPT_MAX {
+            self.free.push(surface);
+        }
+    }
+
+    fn close(&mut self) {
+        self.is_closed = true;
+        (self.free, self.sent) = (Vec::new(), None);
+    }
 }
 
 impl<S: Surface> Shared<S> {
     pub(super) fn new(gpu: &Gpu, kind: S::Kind, size: (u32, u32)) -> Arc<Self> {
-        let (free, sent, captured_at) = (Vec::new(), None, None);
-        let state = State { size, free, sent, captured_at, has_ended: false, is_closed: false };
+        let state = State {
+            size,
+            free: Vec::new(),
+            sent: None,
+            captured_at: None,
+            has_ended: false,
+            is_closed: false,
+            failure: None,
+        };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Arc::new(Self { gpu: gpu.clone(), kind, state, changed })
     }
@@ -78,22 +104,28 @@ impl<S: Surface> Shared<S> {
         }
         let Some((surface, sent_at)) = state.sent.take() else {
             // The renderer has ended, so canvases that it still holds must not be taken.
-            state.is_closed = true;
+            state.close();
             return None;
         };
         state.captured_at = Some(sent_at);
         Some(surface)
     }
 
-    /// Takes a surface back that nobody uses any more.
+    /// Takes a surface back that was encoded.
     pub(super) fn give_back(&self, surface: Arc<S>) {
-        self.lock().free.push(surface);
+        self.lock().keep(surface);
+    }
+
+    /// Notes why the source has failed, for the renderer, and returns the error for the server.
+    pub(super) fn failed(&self, error: &GpuError) -> SourceError {
+        self.lock().failure = Some(error.to_string());
+        SourceError::Encoder(error.to_string())
     }
 }
 
 impl<S: Surface> Live for Shared<S> {
     fn close(&self) {
-        self.update(|state| state.is_closed = true);
+        self.update(State::close);
     }
 
     /// Returns when the frame's canvas was sent.
@@ -103,7 +135,7 @@ impl<S: Surface> Live for Shared<S> {
 }
 
 impl<S: Surface> RenderedFrames<S> {
-    /// Returns a surface of the present size, `make` makes it if none is free.
+    /// Returns a free surface of the present size, or else a new one by `make`.
     fn canvas_or<E>(&self, make: impl FnOnce((u32, u32)) -> Result<S, E>) -> Result<Canvas<S>, E> {
         let (free, size) = {
             let mut state = self.0.lock();
@@ -121,10 +153,10 @@ impl<S: Surface> RenderedFrames<S> {
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] for textures larger than those of the device, [`GpuError::Codec`] for a size that no
-    /// frame has. The size then remains.
+    /// [`GpuError::Unsupported`] for textures larger than those of the device, [`GpuError::TooLarge`] for memory that it
+    /// cannot read at once, [`GpuError::Codec`] for a size that no frame has. The size then remains.
     pub fn resize(&self, size: (u32, u32)) -> Result<(), GpuError> {
-        check_size(&self.0.gpu, size)?;
+        S::check_size(&self.0.gpu, size)?;
         self.0.lock().size = size;
         Ok(())
     }
@@ -149,16 +181,24 @@ impl RenderedFrames {
 impl RenderedFrames<DeviceFrame> {
     /// Returns memory for the pixels of the next frame; it may have those of an earlier one.
     ///
-    /// A renderer that holds one canvas at a time needs at most three, and imports each once: [`DeviceFrame::id`] tells
-    /// them apart.
+    /// A renderer that holds one canvas at a time needs at most three of a size, and imports each once:
+    /// [`DeviceFrame::id`] tells them apart. After [`resize`](Self::resize) the memory of the earlier size is not used
+    /// again; the renderer frees what it has imported of it.
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] if the device has no memory left.
+    /// [`GpuError::Unsupported`] if the device has no memory left, [`GpuError::Device`] if it was lost or could not
+    /// encode an earlier frame.
     pub fn canvas(&self) -> Result<Canvas<DeviceFrame>, GpuError> {
+        if let Some(reason) = self.0.lock().failure.clone() {
+            return Err(GpuError::Device(reason));
+        }
         self.canvas_or(|(width, height)| {
             let layout = pixels(width, height)?;
-            DeviceFrame::exportable(&self.0.gpu, &layout, self.0.kind)
+            let frame = DeviceFrame::exportable(&self.0.gpu, &layout, self.0.kind)?;
+            // New memory is cleared, and others do not wait for that before they draw.
+            self.0.gpu.wait()?;
+            Ok(frame)
         })
     }
 }
@@ -170,18 +210,24 @@ impl<S: Surface> Drop for RenderedFrames<S> {
 }
 
 impl<S: Surface> Canvas<S> {
-    /// Sends the frame, after all that draws it was submitted to the queue; if another graphics interface draws it,
-    /// after that has ended.
+    /// Sends the frame, after all that draws it was submitted to the queue. If another graphics interface draws it, that
+    /// must have ended; Vulkan releases the buffer to `VK_QUEUE_FAMILY_EXTERNAL` with its last commands.
     ///
-    /// It replaces a frame that waits to be encoded. Returns false if the source was closed, as a
+    /// It does not wait: the renderer sets the pace, and draws also while nobody watches. The frame replaces one that
+    /// waits to be encoded. Returns false if the source was closed, as a
     /// server does when it ends, or has reached the end of its [`RenderedFrames`].
     pub fn send(mut self) -> bool {
         self.is_sent = true;
         let mut is_open = false;
         self.shared.update(|state| {
             is_open = !state.is_closed;
+            if state.is_closed {
+                return;
+            }
             let replaced = state.sent.replace((Arc::clone(&self.surface), Instant::now()));
-            state.free.extend(replaced.map(|(surface, _)| surface));
+            if let Some((surface, _)) = replaced {
+                state.keep(surface);
+            }
         });
         is_open
     }
@@ -220,7 +266,7 @@ pub(super) fn pixels(width: u32, height: u32) -> Result<Layout, GpuError> {
 }
 
 /// Checks that the device has textures of a size, and that frames can have it.
-pub(super) fn check_size(gpu: &Gpu, (width, height): (u32, u32)) -> Result<(), GpuError> {
+pub(super) fn check_texture_size(gpu: &Gpu, (width, height): (u32, u32)) -> Result<(), GpuError> {
     let most = gpu.device.limits().max_texture_dimension_2d;
     if width.max(height) > most {
         let what = format!("textures of {width}×{height}; at most {most} in each direction");

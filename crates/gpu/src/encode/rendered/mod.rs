@@ -19,7 +19,7 @@ use crate::export::MemoryHandle;
 use crate::frame::{DeviceFrame, not_exported};
 use crate::mapped::Exported;
 
-use canvas::{Shared, check_size};
+use canvas::{Shared, pixels};
 
 pub use canvas::{Canvas, RenderedFrames};
 pub(super) use surface::check;
@@ -28,9 +28,9 @@ pub use surface::{RenderTarget, Surface};
 /// A live source of frames that an application renders on the same device.
 ///
 /// The renderer draws on a [`Canvas`] and sends it; the source encodes it where it is. Only the
-/// blocks of the encoded frame leave the device. If the renderer is faster than the encoder or the
-/// network, canvases that wait are replaced by newer ones. The source ends when its
-/// [`RenderedFrames`] is dropped.
+/// blocks of the encoded frame leave the device. The renderer sets the pace: if it is faster than the
+/// encoder or the network, canvases that wait are replaced by newer ones, also where a server sends
+/// every frame that it has. The source ends when its [`RenderedFrames`] is dropped.
 ///
 /// [`RenderedSource::new`] has textures of wgpu to draw on; [`RenderedSource::exportable`] has memory
 /// that other graphics interfaces and other programs import.
@@ -100,13 +100,13 @@ impl RenderedSource<DeviceFrame> {
     /// Creates a source like [`RenderedSource::new`], of frames that other graphics interfaces draw, such as OpenGL, or
     /// Vulkan on a device of its own: they import the memory of each canvas by `handle` and write its pixels.
     ///
-    /// The pixels are RGBA8, in rows from the top without gaps. OpenGL copies them there with `glReadPixels` into a
+    /// The pixels are RGBA8 in the colours of sRGB, in rows from the top without gaps; alpha is ignored. OpenGL copies them there with `glReadPixels` into a
     /// buffer, Vulkan with `vkCmdCopyImageToBuffer`, and shaders write them directly; none of it leaves the device.
     ///
     /// # Errors
     ///
     /// The errors of [`GpuEncoder::new`]; [`GpuError::Unsupported`] also if the device exports no memory by such
-    /// handles, and for frames larger than its textures.
+    /// handles, and for frames larger than its textures; [`GpuError::TooLarge`] for frames that it cannot read at once.
     pub fn exportable(
         gpu: &Gpu,
         size: (u32, u32),
@@ -127,8 +127,9 @@ impl<S: Surface> RenderedSource<S> {
         output: Format,
         rate: Rate,
     ) -> Result<(RenderedFrames<S>, Self), GpuError> {
-        check_size(gpu, size)?;
-        let encoder = GpuEncoder::new(gpu, output, size.0, size.1)?;
+        S::check_size(gpu, size)?;
+        let pictures = pixels(size.0, size.1)?;
+        let encoder = GpuEncoder::reading(gpu, &pictures, output, S::input(kind))?;
         let shared = Shared::new(gpu, kind, size);
         let frames = RenderedFrames(Arc::clone(&shared));
         Ok((frames, Self { shared, encoder, rate, memory: Memory::default() }))
@@ -140,8 +141,11 @@ impl<S: Surface> RenderedSource<S> {
         let (width, height) = surface.size();
         let layout = self.layout();
         if (width, height) != (layout.width(), layout.height()) {
-            let encoder = GpuEncoder::new(&self.shared.gpu, layout.format(), width, height);
-            self.encoder = encoder.map_err(|error| SourceError::Encoder(error.to_string()))?;
+            let encoder = pixels(width, height).and_then(|pictures| {
+                let (gpu, input) = (&self.shared.gpu, S::input(self.shared.kind));
+                GpuEncoder::reading(gpu, &pictures, layout.format(), input)
+            });
+            self.encoder = encoder.map_err(|error| self.shared.failed(&error))?;
             self.memory = Memory::default();
         }
         Ok(Some(surface))
@@ -157,7 +161,7 @@ fn encode<S: Surface>(
 ) -> Result<(), SourceError> {
     let encoded = surface.encode(encoder, |_, octets| ready(octets));
     shared.give_back(surface);
-    encoded.map_err(|error| SourceError::Encoder(error.to_string()))
+    encoded.map_err(|error| shared.failed(&error))
 }
 
 impl<S: Surface> Source for RenderedSource<S> {

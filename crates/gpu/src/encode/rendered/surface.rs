@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use wgpu::TextureFormat;
 
+use super::canvas::{check_texture_size, pixels};
 use crate::device::Gpu;
 use crate::encode::GpuEncoder;
 use crate::encode::memory::STRIPE_ROWS;
+use crate::encode::pipeline::Input;
 use crate::error::GpuError;
 use crate::export::MemoryHandle;
 use crate::frame::DeviceFrame;
@@ -58,6 +60,14 @@ pub trait Sealed {
     /// What all surfaces of a source have in common.
     type Kind: Copy + Debug + Send + Sync;
 
+    /// Returns what a shader reads.
+    fn input(kind: Self::Kind) -> Input;
+
+    /// Checks that a device has surfaces of a size, and that they can be encoded.
+    fn check_size(gpu: &Gpu, size: (u32, u32)) -> Result<(), GpuError> {
+        check_texture_size(gpu, size)
+    }
+
     /// Returns the size in pixels.
     fn size(&self) -> (u32, u32);
 
@@ -99,6 +109,10 @@ impl Surface for RenderTarget {}
 impl Sealed for RenderTarget {
     type Kind = TextureFormat;
 
+    fn input(format: TextureFormat) -> Input {
+        Input::Texels { srgb: format.is_srgb() }
+    }
+
     fn size(&self) -> (u32, u32) {
         (self.view.texture().width(), self.view.texture().height())
     }
@@ -117,6 +131,20 @@ impl Surface for DeviceFrame {}
 impl Sealed for DeviceFrame {
     type Kind = MemoryHandle;
 
+    fn input(_: MemoryHandle) -> Input {
+        Input::Rows
+    }
+
+    fn check_size(gpu: &Gpu, (width, height): (u32, u32)) -> Result<(), GpuError> {
+        check_texture_size(gpu, (width, height))?;
+        let octets = Self::exportable_octets(&pixels(width, height)?);
+        let most = gpu.device.limits().max_storage_buffer_binding_size;
+        if octets > most {
+            return Err(GpuError::TooLarge { octets, most, driver: gpu.driver() });
+        }
+        Ok(())
+    }
+
     fn size(&self) -> (u32, u32) {
         (self.layout().width(), self.layout().height())
     }
@@ -126,6 +154,7 @@ impl Sealed for DeviceFrame {
         encoder: &mut GpuEncoder,
         ready: impl FnMut(Range<u32>, &[u8]),
     ) -> Result<(), GpuError> {
+        self.acquire(&encoder.gpu)?;
         encoder.encode_frame(self, STRIPE_ROWS, ready)
     }
 }
