@@ -22,6 +22,7 @@ const ASTC: &str = concat!(
     include_str!("astc.wgsl")
 );
 const BC1: &str = include_str!("bc1.wgsl");
+const FIT: &str = include_str!("fit.wgsl");
 const BC4: &str = include_str!("bc4.wgsl");
 const YCOCG_BC3: &str = include_str!("ycocg_bc3.wgsl");
 
@@ -129,7 +130,7 @@ impl Pipeline {
 fn of_format(format: Format, input: Input) -> Option<String> {
     let pieces: &[&str] = match format {
         Format::Bc1 => &[BLOCK, LINE, BC1],
-        Format::YCoCgBc3 => &[BLOCK, LINE, BC4, YCOCG_BC3],
+        Format::YCoCgBc3 => &[BLOCK, LINE, FIT, BC4, YCOCG_BC3],
         Format::Etc1 => &[BLOCK, ETC, ETC1],
         Format::Etc2Rgb => &[BLOCK, ETC, ETC2],
         Format::Astc4x4 => &[BLOCK, ASTC],

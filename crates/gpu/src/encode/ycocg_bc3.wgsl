@@ -25,13 +25,6 @@ fn scale_of(extent: i32) -> i32 {
     return 1;
 }
 
-// A channel's scaled ends, each moved inwards by a sixteenth.
-fn scaled_inside(ends: vec2<i32>, scale: i32) -> vec2<i32> {
-    let scaled = ends * scale;
-    let inset = (scaled.y - scaled.x) >> 4u;
-    return vec2<i32>(scaled.x + inset, scaled.y - inset);
-}
-
 // The covariance of Co and Cg.
 fn covariance(orange: Rows, green: Rows, middle: vec2<i32>) -> i32 {
     let across = vec4<i32>(middle.x);
@@ -41,13 +34,38 @@ fn covariance(orange: Rows, green: Rows, middle: vec2<i32>) -> i32 {
     return dot(products, vec4<i32>(1));
 }
 
-fn quantised(colour: vec2<i32>) -> vec2<i32> {
-    return vec2<i32>(five_bits(colour.x + 128), six_bits(colour.y + 128));
+// The octet of a channel at a place, multiplied by the scale.
+fn scaled_octet(fit: vec2<i32>, place: i32, scale: i32) -> i32 {
+    let end = clamp(fit_at(fit, place) >> 4u, -0x8000, 0x7fff);
+    // In halves, so that the last bit rounds.
+    let halves = ((end * scale) >> 6u) + 2 * 128 + 1;
+    return clamp(halves >> 1u, 0, 255);
 }
 
-fn end_place(colour: vec2<i32>, weights: vec2<i32>) -> i32 {
-    let octets = vec2<i32>(from_five_bits(colour.x), from_six_bits(colour.y));
-    return dot(octets - vec2<i32>(128), weights);
+// The steps of a channel's ends such that the colour next to the first one is nearest to their
+// octets; `steps` are three times the greatest number of steps.
+fn apart(octets: vec2<i32>, steps: i32) -> vec2<i32> {
+    let middle = (octets.x + octets.y + 1) >> 1u;
+    let thirds = ((middle * steps + 128) * 257) >> 16u;
+    let near = (thirds + 1) / 3;
+    return vec2<i32>(near, thirds - 2 * near);
+}
+
+// The places of four indices: 3 for the first end, 0 for the second one.
+fn places_of(indices: u32) -> vec4<i32> {
+    let index = (vec4<u32>(indices) >> vec4<u32>(0u, 2u, 4u, 6u)) & vec4<u32>(3u);
+    let outer = select(vec4<i32>(3), vec4<i32>(0), index == vec4<u32>(1u));
+    return select(outer, vec4<i32>(4) - vec4<i32>(index), index > vec4<u32>(1u));
+}
+
+// Puts the greater colour first: some decoders read other blocks as having three colours, as in BC1.
+fn in_order(oranges: vec2<i32>, greens: vec2<i32>, scale: i32, indices: u32) -> vec2<u32> {
+    // 0, 1 and 3 for scales of 1, 2 and 4.
+    let colours = vec2<u32>(oranges * 2048 + greens * 32 + vec2<i32>(scale - 1));
+    if colours.x < colours.y {
+        return vec2<u32>(colours.y | colours.x << 16u, indices ^ 0x55555555u);
+    }
+    return vec2<u32>(colours.x | colours.y << 16u, indices);
 }
 
 // `orange` and `green` are centred at 0.
@@ -56,33 +74,38 @@ fn chroma_block(orange: Rows, green: Rows) -> vec2<u32> {
     let green_ends = extremes(green);
     let farthest = max(abs(orange_ends), abs(green_ends));
     let scale = scale_of(max(farthest.x, farthest.y));
-    let middle = vec2<i32>(
-        (orange_ends.x + orange_ends.y + 1) >> 1u,
-        (green_ends.x + green_ends.y + 1) >> 1u,
-    );
-    let oranges = scaled_inside(orange_ends, scale);
-    let greens = scaled_inside(green_ends, scale);
-    let high = quantised(vec2<i32>(oranges.y, greens.y));
-    let low = quantised(vec2<i32>(oranges.x, greens.x));
-    // If Co is the same, the first end stays the greater one: otherwise some decoders read the
-    // block as having three colours, as in BC1.
-    let falls = covariance(orange, green, middle) < 0 && high.x != low.x;
-    let first = vec2<i32>(high.x, select(high.y, low.y, falls));
-    let second = vec2<i32>(low.x, select(low.y, high.y, falls));
-    let weights = (first - second) * vec2<i32>(2, 1);
-    let line = line_between(end_place(first, weights), end_place(second, weights));
-    let steps = weights * scale;
+    let sums = vec2<i32>(orange_ends.x + orange_ends.y, green_ends.x + green_ends.y);
+    let range = vec2<i32>(orange_ends.y - orange_ends.x, green_ends.y - green_ends.x);
+    var weights = (range * scale) >> vec2<u32>(2u);
+    // A third of the length after both ends moved inwards by a 32nd of it.
+    let third = (dot(weights, range) * 20480) >> 16u;
+    if covariance(orange, green, (sums + vec2<i32>(1)) >> vec2<u32>(1u)) < 0 {
+        weights.y = -weights.y;
+    }
     let places = Rows(
-        orange.a * steps.x + green.a * steps.y,
-        orange.b * steps.x + green.b * steps.y,
-        orange.c * steps.x + green.c * steps.y,
-        orange.d * steps.x + green.d * steps.y,
+        orange.a * weights.x + green.a * weights.y,
+        orange.b * weights.x + green.b * weights.y,
+        orange.c * weights.x + green.c * weights.y,
+        orange.d * weights.x + green.d * weights.y,
     );
-    // 0, 1 and 3 for scales of 1, 2 and 4.
-    let blue = scale - 1;
-    let bits = vec2<i32>(2048, 32);
-    let ends = u32(dot(first, bits) + blue) | u32(dot(second, bits) + blue) << 16u;
-    return vec2<u32>(ends, all_nearest(places, line));
+    let indices = all_nearest(places, vec2<i32>(dot(weights, sums) >> 1u, third));
+    let at = Rows(
+        places_of(indices),
+        places_of(indices >> 8u),
+        places_of(indices >> 16u),
+        places_of(indices >> 24u),
+    );
+    let orange_fit = fitted(orange, at);
+    let green_fit = fitted(green, at);
+    let oranges =
+        vec2<i32>(scaled_octet(orange_fit, 3, scale), scaled_octet(orange_fit, 0, scale));
+    let greens = vec2<i32>(scaled_octet(green_fit, 3, scale), scaled_octet(green_fit, 0, scale));
+    let orange_steps = vec2<i32>(five_bits(oranges.x), five_bits(oranges.y));
+    let green_steps = vec2<i32>(six_bits(greens.x), six_bits(greens.y));
+    if orange_steps.x == orange_steps.y && green_steps.x == green_steps.y {
+        return in_order(apart(oranges, 93), apart(greens, 189), scale, 0xaaaaaaaau);
+    }
+    return in_order(orange_steps, green_steps, scale, indices);
 }
 
 fn centred(rows: Rows) -> Rows {
@@ -98,8 +121,7 @@ fn ycocg_bc3(block: Block) -> vec4<u32> {
     let b = ycocg(red.b, green.b, blue.b);
     let c = ycocg(red.c, green.c, blue.c);
     let d = ycocg(red.d, green.d, blue.d);
-    // Luma's ends move inwards by a 32nd of their distance.
-    let luma = bc4(Rows(a.luma, b.luma, c.luma, d.luma), 5u);
+    let luma = bc4(Rows(a.luma, b.luma, c.luma, d.luma));
     let orange = centred(Rows(a.orange, b.orange, c.orange, d.orange));
     let green_chroma = centred(Rows(a.green, b.green, c.green, d.green));
     return vec4<u32>(luma, chroma_block(orange, green_chroma));

@@ -1,20 +1,49 @@
 //! BC4: blocks of one channel, with two ends and sixteen 3-bit indices between them.
 
+use crate::encode::fit::Fit;
+
 /// The codes of the eight levels from the least to the greatest.
 const CODES: [u8; 8] = [1, 7, 6, 5, 4, 3, 2, 0];
 
-/// Encodes sixteen values; both ends move inwards by their distance shifted right by `inset`.
-pub(super) fn block(values: &[u8; 16], inset: u32) -> [u8; 8] {
-    let (least, greatest) =
-        values.iter().fold((255, 0), |(low, high), &value| (value.min(low), value.max(high)));
-    let inset = u8::try_from(u32::from(greatest - least) >> inset).unwrap_or(0);
-    let (least, greatest) = (least + inset, greatest - inset);
+/// The shift that moves ends inwards by a 32nd of their distance before they are fitted.
+const INSET: u32 = 5;
+
+/// Encodes sixteen values with their extremes as ends.
+pub(super) fn block(values: &[u8; 16]) -> [u8; 8] {
+    let ends = extremes(values);
+    coded(levels(values, ends), ends)
+}
+
+/// Encodes sixteen values with ends of least squared error for the levels that they have between their
+/// extremes, moved inwards. The levels stay: to round again to those between the new ends would gain
+/// 0.06 dB, and take a tenth longer.
+pub(super) fn fitted(values: &[u8; 16]) -> [u8; 8] {
+    let [least, greatest] = extremes(values);
+    let inset = (greatest - least) >> INSET;
+    let levels = levels(values, [least + inset, greatest - inset]);
+    let fit = Fit::of(values.map(i32::from), levels.map(i32::from));
+    let end = |level| ((fit.at(level) + 1024) >> 11).clamp(0, 255).cast_unsigned() as u8;
+    coded(levels, [end(0), end(7)])
+}
+
+fn extremes(values: &[u8; 16]) -> [u8; 2] {
+    values.iter().fold([255, 0], |[low, high], &value| [value.min(low), value.max(high)])
+}
+
+/// Returns the level nearest to each value, from 0 to 7.
+fn levels(values: &[u8; 16], [least, greatest]: [u8; 2]) -> [u8; 16] {
     let scale = levels_per_step(greatest - least);
-    let mut codes = 0;
-    for &value in values.iter().rev() {
+    values.map(|value| {
         let place = (u32::from(value.saturating_sub(least)) * scale) >> 8;
-        let level = (place + 16) >> 5;
-        codes = (codes << 3) | u64::from(CODES[level as usize & 7]);
+        ((place + 16) >> 5) as u8
+    })
+}
+
+/// Returns the block of these levels and ends.
+fn coded(levels: [u8; 16], [least, greatest]: [u8; 2]) -> [u8; 8] {
+    let mut codes = 0;
+    for level in levels.into_iter().rev() {
+        codes = (codes << 3) | u64::from(CODES[usize::from(level & 7)]);
     }
     let [_, _, codes @ ..] = (codes << 16).to_le_bytes();
     let mut block = [greatest, least, 0, 0, 0, 0, 0, 0];
@@ -45,9 +74,24 @@ mod tests {
     }
 
     #[test]
+    fn fitted_ends_have_eight_levels_between_them() {
+        // Blocks whose ends meet have 0 and 255 among their levels.
+        for range in 1..=8_u32 {
+            for seed in 0..20_000_u32 {
+                let noise =
+                    |n: usize| seed.wrapping_mul(0x9e37_79b9).rotate_left(2 * n as u32) >> 8;
+                let mut values = std::array::from_fn(|n| (100 + noise(n) % (range + 1)) as u8);
+                (values[0], values[1]) = (100, 100 + range as u8);
+                let [greatest, least, ..] = fitted(&values);
+                assert!(greatest > least, "{values:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_ends_have_the_first_two_codes() {
         let mut values = [200; 16];
         values[0] = 10;
-        assert_eq!(block(&values, 8), [200, 10, 1, 0, 0, 0, 0, 0]);
+        assert_eq!(block(&values), [200, 10, 1, 0, 0, 0, 0, 0]);
     }
 }

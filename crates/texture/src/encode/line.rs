@@ -7,9 +7,9 @@
 /// line fits in 16 bits: at most 255 × (62 + 63 + 62).
 pub(super) struct Line {
     /// The place halfway between the ends.
-    middle: i32,
+    pub(super) middle: i32,
     /// A third of the distance between the ends.
-    third: i32,
+    pub(super) third: i32,
 }
 
 impl Line {

@@ -7,6 +7,7 @@ mod vectors;
 pub(crate) mod bc1;
 pub(crate) mod bc3;
 mod bc4;
+mod fit;
 mod line;
 pub(crate) mod refined;
 pub(crate) mod strip;

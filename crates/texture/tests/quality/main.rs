@@ -84,12 +84,33 @@ fn strokes_in_any_two_colours_stay_readable_in_bc1() {
 }
 
 #[test]
-fn ycocg_in_bc3_is_six_decibels_better_than_bc1() {
+fn ycocg_in_bc3_is_seven_decibels_better_than_bc1() {
     let rgba = picture::natural();
     let bc1 = quality(ENCODE_BC1, DECODE_BC1, 8, &rgba);
     let ycocg = quality(ENCODE_YCOCG_BC3, DECODE_YCOCG_BC3, 16, &rgba);
     println!("BC1 {bc1:.2} dB, YCoCg-BC3 {ycocg:.2} dB");
-    assert!(ycocg >= bc1 + 6.0, "{ycocg} against {bc1}");
+    assert!(ycocg >= bc1 + 7.3, "{ycocg} against {bc1}");
+    assert!(ycocg >= 41.9, "{ycocg}");
+}
+
+#[test]
+fn strokes_in_any_two_colours_stay_readable_in_ycocg() {
+    let ours = quality(ENCODE_YCOCG_BC3, DECODE_YCOCG_BC3, 16, &strokes());
+    println!("strokes: YCoCg-BC3 {ours:.2} dB");
+    assert!(ours >= 27.6, "{ours}");
+}
+
+#[test]
+fn blocks_of_one_chroma_are_within_two_steps_in_ycocg() {
+    for value in 0..=255_u8 {
+        let colour = [value, value.wrapping_mul(31), 255 - value, 255];
+        let rgba = [colour; 16];
+        let (mut block, mut found) = ([0; 16], [0; 64]);
+        ENCODE_YCOCG_BC3(InstructionSet::fastest(), rgba.as_flattened(), 16, 1, &mut block);
+        DECODE_YCOCG_BC3(InstructionSet::fastest(), &block, &mut found, 16);
+        let worst = found.iter().zip(rgba.as_flattened()).map(|(a, b)| a.abs_diff(*b)).max();
+        assert!(worst <= Some(4), "{colour:?}: {worst:?}");
+    }
 }
 
 #[test]
@@ -125,10 +146,12 @@ fn grey_stays_within_a_step_of_grey_in_ycocg() {
 
 #[test]
 fn refined_ends_are_nearer_to_pictures_and_to_strokes() {
-    // Least gain of BC1, BC3 and YCoCg-BC3 in decibels.
-    for (name, rgba, least) in
-        [("picture", picture::natural(), [0.8, 0.8, 0.1]), ("strokes", strokes(), [3.0, 3.0, 0.5])]
-    {
+    // Least gain of BC1, BC3 and YCoCg-BC3 in decibels. The fast level of the latter is fitted, too, from
+    // ends inside the extremes, which suits strokes.
+    for (name, rgba, least) in [
+        ("picture", picture::natural(), [0.8, 0.8, 0.1]),
+        ("strokes", strokes(), [3.0, 3.0, -0.15]),
+    ] {
         for ((format, fast, high, decode, size), least) in [
             ("BC1", ENCODE_BC1, ENCODE_BC1_HIGH, DECODE_BC1, 8),
             ("BC3", ENCODE_BC3, ENCODE_BC3_HIGH, DECODE_BC3, 16),

@@ -28,13 +28,13 @@ macro_rules! kernel {
             let last = lanes([N, N, N, N, N, N, N, N, N, N, N, N, 0, 4, 8, 12]);
             let head = lanes([4, 0, N, N, N, N, N, N, 6, 7, 2, 3, N, N, N, N]);
             let indices = shuffle_epi8(left_indices(&left, &ends), last);
-            let codes_left = codes(left_alpha, repeat(alphas, [0, 0]), repeat(scale, [0, 1]));
-            let left = or(or(shuffle_epi8(heads, head), codes_left), indices);
+            let levels_left = levels(left_alpha, repeat(alphas, [0, 0]), repeat(scale, [0, 1]));
+            let left = or(or(shuffle_epi8(heads, head), codes(levels_left)), indices);
 
             let head = lanes([12, 8, N, N, N, N, N, N, 14, 15, 10, 11, N, N, N, N]);
             let indices = shuffle_epi8(right_indices(&right, &ends), last);
-            let codes_right = codes(right_alpha, repeat(alphas, [8, 8]), repeat(scale, [8, 9]));
-            [left, or(or(shuffle_epi8(heads, head), codes_right), indices)]
+            let levels_right = levels(right_alpha, repeat(alphas, [8, 8]), repeat(scale, [8, 9]));
+            [left, or(or(shuffle_epi8(heads, head), codes(levels_right)), indices)]
         }
 
         /// Gathers the sixteen alphas of each block.

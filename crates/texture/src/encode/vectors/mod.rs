@@ -89,8 +89,14 @@ macro_rules! shared {
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn indices(places: [Vector; 2], third: Vector) -> Vector {
-            let index = nearest(places, third);
-            madd_epi16(maddubs_epi16(index, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
+            four_in_a_byte(nearest(places, third))
+        }
+
+        /// Joins sixteen indices, each in a byte, to four in the lowest byte of 32 bits.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn four_in_a_byte(indices: Vector) -> Vector {
+            madd_epi16(maddubs_epi16(indices, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
         }
 
         /// Computes the indices of sixteen places relative to the middle, each in a byte.
@@ -122,20 +128,26 @@ macro_rules! shared {
             [xor(add_epi32(ends, inset), and(greater(), octet)), scale]
         }
 
-        /// Computes the codes of sixteen values, in bytes 2 to 7 of a lane.
+        /// Computes the levels of sixteen values, from 0 to 7.
         #[inline]
         #[target_feature(enable = $features)]
-        pub(in crate::encode) fn codes(values: Vector, least: Vector, scale: Vector) -> Vector {
-            const N: u8 = ZERO_LANE;
+        pub(in crate::encode) fn levels(values: Vector, least: Vector, scale: Vector) -> Vector {
             let above = subs_epu8(values, least);
             let zero = set1_epi8(0);
             let levels = packus_epi16(
                 mulhi_epu16(unpacklo_epi8(zero, above), scale),
                 mulhi_epu16(unpackhi_epi8(zero, above), scale),
             );
-            let levels = srli_epi16::<5>(add_epi8(levels, set1_epi8(16)));
+            and(srli_epi16::<5>(add_epi8(levels, set1_epi8(16))), set1_epi8(7))
+        }
+
+        /// Computes the codes of sixteen levels, in bytes 2 to 7 of a lane.
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::encode) fn codes(levels: Vector) -> Vector {
+            const N: u8 = ZERO_LANE;
             let table = lanes([1, 7, 6, 5, 4, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-            let codes = shuffle_epi8(table, and(levels, set1_epi8(7)));
+            let codes = shuffle_epi8(table, levels);
             let codes = maddubs_epi16(codes, set1_epi16(0x0801));
             let codes = madd_epi16(codes, set1_epi32(0x0040_0001));
             let codes = or(codes, srli_epi64::<20>(codes));

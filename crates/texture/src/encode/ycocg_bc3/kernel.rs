@@ -58,23 +58,233 @@ macro_rules! kernel {
         #[target_feature(enable = $features)]
         fn blocks(left: &Channels, right: &Channels) -> [Vector; 2] {
             const N: u8 = ZERO_LANE;
-            let lumas = [folded(left.luma, left.luma), folded(right.luma, right.luma)];
-            let [lumas, luma_scale] = channel_ends::<5>(gathered(lumas[0], lumas[1]));
-            let ends = ends(left, right);
-            let heads = or(lumas, slli_epi32::<16>(ends.colours));
+            // Luma and chroma do not depend on each other: steps of both, in turns, keep the processor
+            // busy while it waits for results of either.
+            let (diagonal, scale) = diagonal(left, right);
+            let bounds = gathered(folded(left.luma, left.luma), folded(right.luma, right.luma));
+            let [bounds, luma_scale] = channel_ends::<5>(bounds);
+            let on_left = diagonal_indices(left, &diagonal, [0, 1, 2, 3]);
+            let on_right = diagonal_indices(right, &diagonal, [8, 9, 10, 11]);
+            let levels_left = levels(left.luma, repeat(bounds, [0, 0]), repeat(luma_scale, [0, 1]));
+            let levels_right =
+                levels(right.luma, repeat(bounds, [8, 8]), repeat(luma_scale, [8, 9]));
+            let chroma_sums = chroma_sums(left, right, [on_left, on_right]);
+            let luma_fit = luma_fit([left.luma, right.luma], [levels_left, levels_right]);
+            let chroma = chroma_ends(&chroma_sums, scale);
+            let lumas = luma_ends(&luma_fit);
+            let heads = or(lumas, slli_epi32::<16>(chroma.colours));
 
             let last = lanes([N, N, N, N, N, N, N, N, N, N, N, N, 0, 4, 8, 12]);
             let head = lanes([4, 0, N, N, N, N, N, N, 6, 7, 2, 3, N, N, N, N]);
-            let third = repeat(ends.limits, [2, 3]);
-            let chroma = shuffle_epi8(indices(left_places(left, &ends), third), last);
-            let luma = codes(left.luma, repeat(lumas, [0, 0]), repeat(luma_scale, [0, 1]));
-            let left = or(or(shuffle_epi8(heads, head), luma), chroma);
+            let luma = codes(levels_left);
+            let indices = and(four_in_a_byte(on_left), shuffle_epi32::<0b01_01_01_01>(chroma.kept));
+            let indices = xor(indices, shuffle_epi32::<0b01_01_01_01>(chroma.changed));
+            let left = or(or(shuffle_epi8(heads, head), luma), shuffle_epi8(indices, last));
 
             let head = lanes([12, 8, N, N, N, N, N, N, 14, 15, 10, 11, N, N, N, N]);
-            let third = repeat(ends.limits, [10, 11]);
-            let chroma = shuffle_epi8(indices(right_places(right, &ends), third), last);
-            let luma = codes(right.luma, repeat(lumas, [8, 8]), repeat(luma_scale, [8, 9]));
-            [left, or(or(shuffle_epi8(heads, head), luma), chroma)]
+            let luma = codes(levels_right);
+            let indices =
+                and(four_in_a_byte(on_right), shuffle_epi32::<0b11_11_11_11>(chroma.kept));
+            let indices = xor(indices, shuffle_epi32::<0b11_11_11_11>(chroma.changed));
+            [left, or(or(shuffle_epi8(heads, head), luma), shuffle_epi8(indices, last))]
+        }
+
+        /// What the ends of luma are computed from, for each block.
+        struct LumaFit {
+            /// The difference from level to level in 128ths, first.
+            slopes: Vector,
+            /// The sums of the values, first, and of their levels.
+            sums: Vector,
+        }
+
+        /// Finds the lines of least squared error through luma at these levels.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn luma_fit([left, right]: [Vector; 2], [on_left, on_right]: [Vector; 2]) -> LumaFit {
+            let products = summed(
+                [maddubs_epi16(left, on_left), maddubs_epi16(on_left, on_left)],
+                [maddubs_epi16(right, on_right), maddubs_epi16(on_right, on_right)],
+            );
+            let once = set1_epi8(1);
+            let sums = summed(
+                [maddubs_epi16(left, once), maddubs_epi16(on_left, once)],
+                [maddubs_epi16(right, once), maddubs_epi16(on_right, once)],
+            );
+            // The covariance of values and levels, and the variance of the latter.
+            let levels = shuffle_epi32::<0b11_11_01_01>(sums);
+            let both = sub_epi32(slli_epi32::<4>(products), madd_epi16(sums, levels));
+            LumaFit { slopes: slopes(both, shuffle_epi32::<0b11_11_01_01>(both)), sums }
+        }
+
+        /// Returns the ends of luma.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn luma_ends(fit: &LumaFit) -> Vector {
+            // Sixteen times the level of each end.
+            let levels = lanes([0, 0, 0, 0, 112, 0, 0, 0, 0, 0, 0, 0, 112, 0, 0, 0]);
+            let from_mean = sub_epi32(levels, shuffle_epi32::<0b11_11_01_01>(fit.sums));
+            let from_mean = madd_epi16(shuffle_epi32::<0b10_10_00_00>(fit.slopes), from_mean);
+            let totals = slli_epi32::<7>(shuffle_epi32::<0b10_10_00_00>(fit.sums));
+            let ends = add_epi32(add_epi32(totals, from_mean), set1_epi32(1024));
+            let ends = max_epi16(srai_epi32::<11>(ends), set1_epi32(0));
+            min_epi16(ends, set1_epi32(255))
+        }
+
+        /// Adds up the eight numbers of 16 bits of each block's two vectors, to 32 bits each.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn summed(left: [Vector; 2], right: [Vector; 2]) -> Vector {
+            let left = add_epi16(even(left[0], left[1]), odd(left[0], left[1]));
+            let right = add_epi16(even(right[0], right[1]), odd(right[0], right[1]));
+            madd_epi16(add_epi16(even(left, right), odd(left, right)), set1_epi16(1))
+        }
+
+        /// Divides covariances by variances, to 128ths.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn slopes(covariances: Vector, variances: Vector) -> Vector {
+            let variances = max_ps(cvtepi32_ps(variances), set1_ps(1.0));
+            cvttps_epi32(div_ps(cvtepi32_ps(slli_epi32::<7>(covariances)), variances))
+        }
+
+        /// Sums over the pixels of each block.
+        struct ChromaSums {
+            /// Of orange and green, each pixel as many times as its place says: 3 at the greater end.
+            weighted: Vector,
+            /// Of orange and green.
+            totals: Vector,
+            /// Of the places and, times 64, of their squares.
+            places: Vector,
+        }
+
+        /// Ends of chroma, and what becomes of the indices of the diagonal.
+        struct Chroma {
+            /// The quantised ends and the scale, packed.
+            colours: Vector,
+            /// In the greater end's place, a mask of four indices that are kept.
+            kept: Vector,
+            /// In the greater end's place, what is changed of four indices after that.
+            changed: Vector,
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn chroma_sums(left: &Channels, right: &Channels, indices: [Vector; 2]) -> ChromaSums {
+            let table = lanes([3, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let squares = lanes([193, 1, 129, 65, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let times = [shuffle_epi8(table, indices[0]), shuffle_epi8(table, indices[1])];
+            let places = [
+                maddubs_epi16(shuffle_epi8(squares, indices[0]), times[0]),
+                maddubs_epi16(shuffle_epi8(squares, indices[1]), times[1]),
+            ];
+            let places = add_epi16(even(places[0], places[1]), odd(places[0], places[1]));
+            let once = set1_epi8(1);
+            ChromaSums {
+                weighted: summed(
+                    [maddubs_epi16(left.orange, times[0]), maddubs_epi16(left.green, times[0])],
+                    [maddubs_epi16(right.orange, times[1]), maddubs_epi16(right.green, times[1])],
+                ),
+                totals: summed(
+                    [maddubs_epi16(left.orange, once), maddubs_epi16(left.green, once)],
+                    [maddubs_epi16(right.orange, once), maddubs_epi16(right.green, once)],
+                ),
+                places: madd_epi16(add_epi16(places, swap(places)), set1_epi16(1)),
+            }
+        }
+
+        /// Finds the ends of least squared error, puts the greater colour first, as blocks need that
+        /// have four colours in all decoders, and lets blocks of one colour have that next to it.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn chroma_ends(sums: &ChromaSums, scale: Vector) -> Chroma {
+            let octets = fitted_octets(sums, scale);
+            let steps = quantised(octets);
+            let same = cmpgt_epi32(set1_epi32(1), xor(steps, swap(steps)));
+            let steps = xor(steps, and(xor(steps, apart(octets)), same));
+            let blue = and(sub_epi16(scale, set1_epi16(1)), set1_epi32(0xffff));
+            let colours = or(madd_epi16(steps, set1_epi32(32 << 16 | 2048)), blue);
+            let [colours, exchanged] = in_order(colours);
+            let changed = xor(exchanged, and(same, set1_epi32(0xaa)));
+            Chroma { colours, kept: not(same), changed }
+        }
+
+        /// Finds the ends of least squared error, multiplied by the scale, with 16 bits each for orange
+        /// and green.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn fitted_octets(sums: &ChromaSums, scale: Vector) -> Vector {
+            let (places, squares) =
+                (and(sums.places, set1_epi16(63)), srli_epi32::<6>(sums.places));
+            let products = madd_epi16(sums.totals, places);
+            let covariances = sub_epi32(slli_epi32::<4>(sums.weighted), products);
+            let variances = sub_epi32(slli_epi32::<4>(squares), madd_epi16(places, places));
+            let slopes = slopes(covariances, variances);
+            let totals = slli_epi32::<7>(sub_epi32(sums.totals, set1_epi32(16 * 128)));
+            let lesser = sub_epi32(totals, madd_epi16(slopes, places));
+            let greater = madd_epi16(slopes, sub_epi32(set1_epi32(16 * 3), places));
+            let greater = add_epi32(totals, greater);
+            let ends = packs_epi32(srai_epi32::<4>(lesser), srai_epi32::<4>(greater));
+            let ends = shuffle_epi32::<0b11_01_10_00>(ends);
+            // In halves, so that the last bit rounds.
+            let halves = mulhi_epi16(ends, slli_epi16::<10>(scale));
+            let halves = max_epi16(add_epi16(halves, set1_epi16(2 * 128 + 1)), set1_epi16(0));
+            min_epi16(srli_epi16::<1>(halves), set1_epi16(255))
+        }
+
+        /// Finds steps of the ends such that the colour next to the greater one is nearest to the middle
+        /// of these octets.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn apart(octets: Vector) -> Vector {
+            let middle = avg_epu16(octets, swap(octets));
+            let thirds = mullo_epi16(middle, set1_epi32(189 << 16 | 93));
+            let thirds = mulhi_epu16(add_epi16(thirds, set1_epi16(128)), set1_epi16(257));
+            let near = mulhi_epu16(add_epi16(thirds, set1_epi16(1)), set1_epi16(21_846));
+            let far = sub_epi16(thirds, add_epi16(near, near));
+            xor(far, and(xor(near, far), greater()))
+        }
+
+        /// A line between opposite corners of the bounding boxes of two vectors' chroma.
+        struct Diagonal {
+            /// The direction, with 16 bits each for orange and green, in the lesser end.
+            weights: Vector,
+            /// The line's middle and, in the upper 16 bits, how far from it the places next to the ends
+            /// reach, in the lesser end.
+            limits: Vector,
+        }
+
+        /// Finds the diagonals on which the channels rise together, or one rises and one falls, and
+        /// the scale of each block.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn diagonal(left: &Channels, right: &Channels) -> (Diagonal, Vector) {
+            let corners = corners(left, right);
+            let others = swap(corners);
+            let falls = covariance(left, right, avg_epu16(corners, others));
+            let falls = slli_epi32::<16>(cmpgt_epi32(set1_epi32(0), falls));
+            let scale = scale(sub_epi16(corners, set1_epi16(128)));
+            let range = sub_epi16(others, corners);
+            let weights = srli_epi16::<2>(mullo_epi16(range, scale));
+            // A third of the length after both ends moved inwards by a 32nd of it.
+            let third = mulhi_epu16(madd_epi16(weights, range), set1_epi32(20_480));
+            let weights = sub_epi16(xor(weights, falls), falls);
+            let middle = srai_epi32::<1>(madd_epi16(weights, add_epi16(corners, others)));
+            let limits = or(and(middle, set1_epi32(0xffff)), slli_epi32::<16>(third));
+            (Diagonal { weights, limits }, scale)
+        }
+
+        /// Computes the indices of sixteen chroma pairs on the diagonal; `bytes` are those of a block's
+        /// lesser end.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn diagonal_indices(channels: &Channels, diagonal: &Diagonal, bytes: [u8; 4]) -> Vector {
+            let weights = repeat(diagonal.weights, [bytes[0], bytes[2]]);
+            let middle = repeat(diagonal.limits, [bytes[0], bytes[1]]);
+            let upper = unpacklo_epi8(channels.orange, channels.green);
+            let lower = unpackhi_epi8(channels.orange, channels.green);
+            let upper = sub_epi16(maddubs_epi16(upper, weights), middle);
+            let lower = sub_epi16(maddubs_epi16(lower, weights), middle);
+            nearest([upper, lower], repeat(diagonal.limits, [bytes[2], bytes[3]]))
         }
 
         /// Computes the places of the left vector's pixels, relative to the line's middle.

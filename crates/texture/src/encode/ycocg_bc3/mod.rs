@@ -2,7 +2,9 @@
 //!
 //! After J.M.P. van Waveren and I. Castaño, "Real-Time YCoCg-DXT Compression", 2007: small chroma
 //! is multiplied by 2 or 4, and the sign of the covariance of Co and Cg selects the diagonal of the
-//! bounding box that is the line.
+//! bounding box. The places of the pixels on it, and of luma between its extremes, then decide the ends:
+//! those of least squared error. The places stay: to find them again on the line between the new ends
+//! would gain 0.06 dB in luma and 0.17 in chroma, and take a third longer.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]

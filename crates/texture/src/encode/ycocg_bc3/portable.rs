@@ -1,18 +1,16 @@
 //! Scaled YCoCg in BC3 without vector instructions, one block at a time.
 
+use crate::encode::fit::Fit;
 use crate::encode::line::Line;
 use crate::encode::strip::{Pixels, Strip};
 use crate::encode::{bc4, line, strip};
 use crate::rgb565;
 
-/// The shift that moves the ends of luma inwards by a 32nd of their distance.
-const LUMA_INSET: u32 = 5;
-
 /// Encodes a strip of whole blocks.
 pub(super) fn encode(strip: Strip<'_>, out: &mut [u8]) {
     for (pixels, out) in strip::blocks(strip).zip(out.as_chunks_mut::<16>().0) {
         let (luma, chroma) = out.split_at_mut(8);
-        luma.copy_from_slice(&bc4::block(&pixels.map(luma_of), LUMA_INSET));
+        luma.copy_from_slice(&bc4::fitted(&pixels.map(luma_of)));
         chroma.copy_from_slice(&chroma_block(&pixels));
     }
 }
@@ -75,22 +73,82 @@ impl Ends {
 
 fn chroma_block(pixels: &Pixels) -> [u8; 8] {
     let chroma = pixels.map(chroma_of);
-    let ends = ends(&chroma);
-    let [first, second] = ends.packed();
-    line::block(first, second, line::bits(ends.nearest(&chroma)))
+    let (diagonal, scale) = Diagonal::of(&chroma);
+    let indices = chroma.map(|chroma| diagonal.index(chroma));
+    // The first end has the place 3.
+    let octets = fitted(&chroma, indices.map(|index| [3, 0, 2, 1][index as usize & 3]), scale);
+    let ends = Ends::of(octets, scale);
+    if ends.first == ends.second {
+        let [first, second] = apart(octets);
+        let colours = Ends { first, second, scale }.packed();
+        return line::ordered(colours, line::bits([2; 16]));
+    }
+    line::ordered(ends.packed(), line::bits(indices))
+}
+
+/// A line between opposite corners of the bounding box.
+struct Diagonal {
+    /// Of orange and green.
+    weights: [i32; 2],
+    line: Line,
+}
+
+impl Diagonal {
+    /// Returns the diagonal on which the channels rise together, or one rises and one falls, and the
+    /// scale.
+    fn of(chroma: &[[u8; 2]; 16]) -> (Self, i32) {
+        let (low, high) = corners(chroma);
+        let scale = i32::from(scale_within(low.map(centred), high.map(centred)));
+        let [low, high] = [low, high].map(|corner| corner.map(i32::from));
+        let range = [high[0] - low[0], high[1] - low[1]];
+        // Their sum with the factors of 255 fits in 16 bits.
+        let mut weights = range.map(|range| range * scale >> 2);
+        // A third of the length after both ends moved inwards by a 32nd of it.
+        let third = ((weights[0] * range[0] + weights[1] * range[1]) * 20_480) >> 16;
+        if covariance(chroma, [0, 1].map(|n| ((low[n] + high[n] + 1) >> 1) as i16 - 128)) < 0 {
+            weights[1] = -weights[1];
+        }
+        let middle = (weights[0] * (low[0] + high[0]) + weights[1] * (low[1] + high[1])) >> 1;
+        (Self { weights, line: Line { middle, third } }, scale)
+    }
+
+    /// Returns the index of the nearest of the four colours; the first one is the greater end.
+    fn index(&self, [orange, green]: [u8; 2]) -> u32 {
+        self.line.index(i32::from(orange) * self.weights[0] + i32::from(green) * self.weights[1])
+    }
+}
+
+/// Returns the ends of least squared error for these places, multiplied by the scale, the greater one
+/// first.
+fn fitted(chroma: &[[u8; 2]; 16], places: [i32; 16], scale: i32) -> [[u8; 2]; 2] {
+    let fits = [0, 1].map(|n| Fit::of(chroma.map(|chroma| i32::from(centred(chroma[n]))), places));
+    [3, 0].map(|place| {
+        fits.each_ref().map(|fit| {
+            let end = (fit.at(place) >> 4).clamp(-0x8000, 0x7fff);
+            // In halves, so that the last bit rounds.
+            let halves = ((end * scale) >> 6) + 2 * 128 + 1;
+            (halves >> 1).clamp(0, 255).cast_unsigned() as u8
+        })
+    })
+}
+
+/// Returns steps of the ends such that the colour next to the first one is nearest to the middle of
+/// these octets.
+fn apart(octets: [[u8; 2]; 2]) -> [[u16; 2]; 2] {
+    let [orange, green] = [0, 1].map(|n| {
+        let middle = u32::from(average(octets[0][n], octets[1][n]));
+        // The middle in thirds of a step.
+        let thirds = ((middle * [93, 189][n] + 128) * 257) >> 16;
+        let near = (thirds + 1) / 3;
+        [near as u16, (thirds - 2 * near) as u16]
+    });
+    [0, 1].map(|n| [orange[n], green[n]])
 }
 
 pub(in crate::encode) fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
-    let (mut low, mut high) = ([255; 2], [0; 2]);
-    for pixel in chroma {
-        for channel in 0..2 {
-            low[channel] = pixel[channel].min(low[channel]);
-            high[channel] = pixel[channel].max(high[channel]);
-        }
-    }
+    let (low, high) = corners(chroma);
     let (low, mut high) = (low.map(centred), high.map(centred));
-    let extent = low.into_iter().chain(high).map(i16::abs).fold(0, i16::max);
-    let scale = scale(extent);
+    let scale = scale_within(low, high);
     let middle = [0, 1].map(|n| (low[n] + high[n] + 1) >> 1);
     let mut low = low;
     for channel in 0..2 {
@@ -108,13 +166,25 @@ pub(in crate::encode) fn ends(chroma: &[[u8; 2]; 16]) -> Ends {
     Ends { first, second, scale: scale.into() }
 }
 
+/// Returns the corners of the bounding box: the least values and the greatest.
+fn corners(chroma: &[[u8; 2]; 16]) -> ([u8; 2], [u8; 2]) {
+    let (mut low, mut high) = ([255; 2], [0; 2]);
+    for pixel in chroma {
+        for channel in 0..2 {
+            low[channel] = pixel[channel].min(low[channel]);
+            high[channel] = pixel[channel].max(high[channel]);
+        }
+    }
+    (low, high)
+}
+
 fn centred(octet: u8) -> i16 {
     i16::from(octet) - 128
 }
 
 /// Returns the greatest factor, 1, 2 or 4, that keeps all chroma of the block within 8 bits.
-fn scale(extent: i16) -> i16 {
-    match extent {
+fn scale_within(low: [i16; 2], high: [i16; 2]) -> i16 {
+    match low.into_iter().chain(high).map(i16::abs).fold(0, i16::max) {
         ..32 => 4,
         32..64 => 2,
         _ => 1,
