@@ -102,7 +102,7 @@ impl Diagonal {
         let [low, high] = [low, high].map(|corner| corner.map(i32::from));
         let range = [high[0] - low[0], high[1] - low[1]];
         // Their sum with the factors of 255 fits in 16 bits.
-        let mut weights = range.map(|range| range * scale >> 2);
+        let mut weights = range.map(|range| (range * scale) >> 2);
         // A third of the length after both ends moved inwards by a 32nd of it.
         let third = ((weights[0] * range[0] + weights[1] * range[1]) * 20_480) >> 16;
         if covariance(chroma, [0, 1].map(|n| ((low[n] + high[n] + 1) >> 1) as i16 - 128)) < 0 {
