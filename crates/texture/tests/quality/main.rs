@@ -146,12 +146,10 @@ fn grey_stays_within_a_step_of_grey_in_ycocg() {
 
 #[test]
 fn refined_ends_are_nearer_to_pictures_and_to_strokes() {
-    // Least gain of BC1, BC3 and YCoCg-BC3 in decibels. The fast level of the latter is fitted, too, from
-    // ends inside the extremes, which suits strokes.
-    for (name, rgba, least) in [
-        ("picture", picture::natural(), [0.8, 0.8, 0.1]),
-        ("strokes", strokes(), [3.0, 3.0, -0.15]),
-    ] {
+    // Least gain of BC1, BC3 and YCoCg-BC3 in decibels. The fast level of the latter is fitted, too.
+    for (name, rgba, least) in
+        [("picture", picture::natural(), [0.8, 0.8, 0.2]), ("strokes", strokes(), [3.0, 3.0, 0.1])]
+    {
         for ((format, fast, high, decode, size), least) in [
             ("BC1", ENCODE_BC1, ENCODE_BC1_HIGH, DECODE_BC1, 8),
             ("BC3", ENCODE_BC3, ENCODE_BC3_HIGH, DECODE_BC3, 16),

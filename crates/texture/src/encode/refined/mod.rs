@@ -1,9 +1,10 @@
 //! BC1, alpha, luma and chroma whose ends are refined: the level of [`Quality::High`](crate::Quality::High).
 //!
-//! The ends begin at opposite corners of the bounding box, as in [`Quality::Fast`](crate::Quality::Fast), and are
-//! moved, twice, to where the sum of squared errors is least for the pixels' places on the line. Of BC1, luma and chroma
-//! the last line is kept: that it is not always the best of the three costs 0.01 dB, and to compare them would cost a
-//! third of the time. Of alpha the best is kept. All instruction sets compute the same numbers in the same order, so that the bytes are equal.
+//! The ends begin at opposite corners of the bounding box, those of luma where
+//! [`Quality::Fast`](crate::Quality::Fast) has them, and are moved, twice, to where the sum of squared errors is least
+//! for the pixels' places on the line. Of BC1, luma and chroma the last line is kept: that it is not always the best of
+//! the three costs 0.01 dB, and to compare them would cost a third of the time. Of alpha the best is kept. All
+//! instruction sets compute the same numbers in the same order, so that the bytes are equal.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[macro_use]
