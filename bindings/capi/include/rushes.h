@@ -2851,10 +2851,10 @@ rushes_status rushes_gpu_frame_export(const struct rushes_gpu_frame *frame,
 // writes the memory must be done. The frame may be released after these were closed, and on any thread.
 rushes_status rushes_gpu_frame_release(struct rushes_gpu_frame *frame);
 
-// Like rushes_texture_serve(), with frames that the application draws in memory of a graphics processor: of
-// `width` by `height` pixels, at the rate `frames` in `seconds`, about which clients are told. They are encoded there
-// to `format` ("bc1", "ycocg-bc3", "etc1", "etc2-rgb", "astc-4x4"); only the encoded frames leave its memory. `memory`
-// is a rushes_memory_handle.
+// Like rushes_texture_serve(), with frames of `width` by `height` pixels that the application draws in memory of a
+// graphics processor, on canvases. They are encoded there to `format` ("bc1", "ycocg-bc3", "etc1", "etc2-rgb",
+// "astc-4x4"), and only the encoded frames leave its memory. The rate, `frames` in `seconds`, is information for
+// clients: the application sets the pace. `memory` is a rushes_memory_handle.
 rushes_status rushes_texture_serve_gpu(const char *local,
                                        const struct rushes_gpu *gpu,
                                        int32_t memory,
@@ -2866,22 +2866,31 @@ rushes_status rushes_texture_serve_gpu(const char *local,
                                        const struct rushes_texture_options *options,
                                        struct rushes_texture_server **server);
 
-// Gets memory for the next frame of a server of rushes_texture_serve_gpu(). Its pixels, four octets each (red,
-// green, blue, alpha), are in rows from the top without gaps: OpenGL copies them there with glReadPixels() into a
-// buffer, Vulkan with vkCmdCopyImageToBuffer(). Import the memory (rushes_gpu_frame_export()), write all pixels, and
-// pass the frame to rushes_gpu_frame_send(), or to rushes_gpu_frame_release() if it is not to be sent. A program that
-// holds one such frame at a time has at most three memories to import.
+// Gets a canvas, which is memory for the pixels of a server's next frame: four octets each (red, green, blue, and
+// alpha, which is ignored) in the colours of sRGB, in rows from the top without gaps. OpenGL copies them there with
+// glReadPixels() into a buffer, Vulkan with vkCmdCopyImageToBuffer().
+//
+// Import the memory (rushes_gpu_frame_export()), write all pixels, and pass the canvas to rushes_gpu_frame_send(), or
+// to rushes_gpu_frame_release() if it is not to be sent. A program that holds one canvas at a time has at most three
+// memories to import, and frees them after rushes_texture_server_resize().
+//
+// Returns RUSHES_ERROR_UNSUPPORTED if the server is not one of rushes_texture_serve_gpu() or there is no memory left,
+// and RUSHES_ERROR_TEXTURE if an earlier frame could not be encoded.
 rushes_status rushes_texture_server_canvas(const struct rushes_texture_server *server,
                                            struct rushes_gpu_frame **frame);
 
-// Sets the size of further frames of rushes_texture_server_canvas() in pixels.
+// Sets the size of further canvases in pixels. Returns RUSHES_ERROR_UNSUPPORTED or RUSHES_ERROR_TEXTURE for a size that
+// the graphics processor or a frame cannot have; the size then remains.
 rushes_status rushes_texture_server_resize(const struct rushes_texture_server *server,
                                            uint32_t width,
                                            uint32_t height);
 
-// Sends a frame of rushes_texture_server_canvas(). What writes its pixels must have ended, as after glFinish() or
-// vkWaitForFences(). It replaces a frame that waits to be encoded. The handle ends like that of a released frame, also
-// if the server has ended, which returns RUSHES_ERROR_ENDED.
+// Sends a canvas of rushes_texture_server_canvas(), and releases it. What writes its pixels must have ended, as after
+// glFinish() or vkWaitForFences(); Vulkan releases the buffer to VK_QUEUE_FAMILY_EXTERNAL with its last commands. It does
+// not wait: a frame that waits to be encoded is replaced by this one.
+//
+// Returns RUSHES_ERROR_ENDED if the server has ended, which releases the canvas, too, and RUSHES_ERROR_UNSUPPORTED for
+// a received frame, which it does not release.
 rushes_status rushes_gpu_frame_send(struct rushes_gpu_frame *frame);
 
 #ifdef __cplusplus

@@ -124,7 +124,7 @@ static void frames_are_drawn_and_sent(const rushes_gpu *gpu) {
     EXPECT(rushes_texture_serve_gpu(local, gpu, fd, "rgb24", WIDTH, HEIGHT, 60, 1, NULL, &server), RUSHES_ERROR_UNSUPPORTED);
     EXPECT(rushes_texture_serve_gpu(local, NULL, fd, "bc1", WIDTH, HEIGHT, 60, 1, NULL, &server), RUSHES_ERROR_NULL);
     CHECK(server == NULL);
-    const uint8_t pq[4] = {9, 16, 0, 1};
+    const uint8_t pq[4] = {9, 16, 9, 1};
     OK(rushes_texture_options_new(&options));
     OK(rushes_texture_options_colour(options, pq));
     EXPECT(rushes_texture_serve_gpu(local, gpu, fd, "bc1", WIDTH, HEIGHT, 60, 1, options, &server), RUSHES_ERROR_ARGUMENT);
