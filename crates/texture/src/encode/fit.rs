@@ -2,22 +2,22 @@
 
 /// A channel as a function of the place, in integers that the vector code and the shader have, too.
 pub(super) struct Fit {
-    /// The difference from place to place, in 128ths, rounded towards zero. All pixels of one place have a
-    /// slope of zero: both ends are their mean.
+    /// The difference from place to place, in 128ths, rounded towards zero. If all pixels have one place, it
+    /// is 0, and both ends are the mean.
     slope: i32,
     /// The value at the place 0, in 2048ths.
     start: i32,
 }
 
 impl Fit {
-    /// Fits a line to values from −255 to 255 at places from 0 to 7.
+    /// Fits a line to values, which differ by 255 at most, at places from 0 to 7.
     pub(super) fn of(values: [i32; 16], places: [i32; 16]) -> Self {
         let product = |a: [i32; 16], b: [i32; 16]| a.iter().zip(b).map(|(a, b)| a * b).sum::<i32>();
         let [total, sum] = [values, places].map(|all| all.iter().sum::<i32>());
         let covariance = 16 * product(values, places) - total * sum;
         let variance = 16 * product(places, places) - sum * sum;
         // The vector code divides floating-point numbers, whose quotient rounds equally: the dividend is
-        // below 2²⁴.
+        // below 2²⁴ for such values, and the slope fits in 16 bits.
         let slope = 128 * covariance / variance.max(1);
         Self { slope, start: 128 * total - slope * sum }
     }

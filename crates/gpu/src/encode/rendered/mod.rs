@@ -100,8 +100,9 @@ impl RenderedSource<DeviceFrame> {
     /// Creates a source like [`RenderedSource::new`], of frames that other graphics interfaces draw, such as OpenGL, or
     /// Vulkan on a device of its own: they import the memory of each canvas by `handle` and write its pixels.
     ///
-    /// The pixels are RGBA8 in the colours of sRGB, in rows from the top without gaps; alpha is ignored. OpenGL copies them there with `glReadPixels` into a
-    /// buffer, Vulkan with `vkCmdCopyImageToBuffer`, and shaders write them directly; none of it leaves the device.
+    /// The pixels are RGBA8 in the colours of sRGB, in rows from the top without gaps; alpha is ignored.
+    /// OpenGL copies them there with `glReadPixels` into a buffer, Vulkan with `vkCmdCopyImageToBuffer`,
+    /// and shaders write them directly; none of it leaves the device.
     ///
     /// # Errors
     ///

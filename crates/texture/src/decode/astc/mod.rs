@@ -142,7 +142,7 @@ impl Scratch {
 
 /// Returns the octets of channels, each of which has 16 bits and is 64 times as great.
 ///
-/// As the channels have 16 bits in between, halves become less from 128 on (section C.2.19).
+/// As the channels have 16 bits in between, exact halves are rounded down from 128 on (section C.2.19).
 #[inline(always)]
 fn rounded(channels: u64) -> [u8; 4] {
     const EACH: u64 = 0x0001_0001_0001_0001;
@@ -153,7 +153,8 @@ fn rounded(channels: u64) -> [u8; 4] {
 
 /// Returns the colour of a void extent (section C.2.23); `None` if it is illegal.
 ///
-/// Its colour must be of low dynamic range, and its extent either absent or not empty.
+/// Its colour must be of low dynamic range, and its extent either absent or not empty. Of each of its channels,
+/// which have 16 bits, the upper octet is taken, as in the decode mode `unorm8` and by the shader.
 fn void_extent(block: u128) -> Option<[u8; 4]> {
     let coordinate = |at: u32| block >> at & 0x1fff;
     let [left, right, top, bottom] = [12, 25, 38, 51].map(coordinate);

@@ -39,7 +39,7 @@ impl Range {
 
 /// Writes the values of the first `count` levels, at most 64.
 ///
-/// `bits` may go on after the sequence, and some values after `count` are overwritten.
+/// What `bits` has after the sequence is ignored, and some values after `count` are overwritten.
 pub(super) fn read((range, table): (Range, &Table), bits: u128, count: u32, values: &mut Values) {
     let bits = bits & ((1 << range.bits_of(count)) - 1);
     let groups = |length: u32| count.div_ceil(length) as usize;

@@ -20,7 +20,7 @@ const MODIFIERS: [[u8; 2]; 8] =
 /// The distances of T and H blocks.
 const DISTANCES: [u8; 8] = [3, 6, 11, 16, 23, 32, 41, 64];
 
-/// What pixels select from in each block. T and H blocks are one half without a second one.
+/// What pixels select from in each block. T and H blocks are not divided: they have the first half only.
 pub(super) struct Colours {
     /// Red, green and blue of the pixels at the upper left and right, and at the lower left and right.
     bases: [[Octets; 3]; 4],
@@ -58,7 +58,7 @@ impl Colours {
                     }
                 }
             }
-            distances(&h_or_t_distances(heads, &is_h, &ends), (&is_t, &is_h), &mut tables[0]);
+            distances(&distance_numbers(heads, &is_h, &ends), (&is_t, &is_h), &mut tables[0]);
         }
         let mut colours = [[[0; BLOCKS]; 3]; 2];
         for end in 0..2 {
@@ -166,7 +166,7 @@ fn modifiers(tables: &Octets, modifiers: &mut [Octets; 2]) {
     }
 }
 
-/// Returns colours of twelve bits, in the lowest ones of which are those of blue.
+/// Returns colours from four bits each, of which the lowest are those of blue.
 #[inline(always)]
 fn of_twelve(bits: u32) -> u32 {
     (bits >> 8 & 15 | (bits & 0xf0) << 4 | (bits & 15) << 16) * 17
@@ -200,7 +200,7 @@ fn h_ends(heads: &Words) -> [Words; 2] {
 /// Returns the numbers of the distances of T and H blocks. The lowest bit of those of H blocks is the
 /// order of the colours.
 #[inline(always)]
-fn h_or_t_distances(heads: &Words, is_h: &Octets, [first, second]: &[Words; 2]) -> Octets {
+fn distance_numbers(heads: &Words, is_h: &Octets, [first, second]: &[Words; 2]) -> Octets {
     let mut distances = [0; BLOCKS];
     for at in 0..BLOCKS {
         let control = (heads[at] >> 24) as u8;

@@ -91,9 +91,9 @@ macro_rules! kernel {
 
         /// What the ends of luma are computed from, for each block.
         struct LumaFit {
-            /// The difference from level to level in 128ths, first.
+            /// The difference from level to level in 128ths, in the first lane of a block's two.
             slopes: Vector,
-            /// The sums of the values, first, and of their levels.
+            /// The sum of the values in the first lane, that of their levels in the second.
             sums: Vector,
         }
 
@@ -192,8 +192,8 @@ macro_rules! kernel {
             }
         }
 
-        /// Finds the ends of least squared error, puts the greater colour first, as blocks need that
-        /// have four colours in all decoders, and lets blocks of one colour have that next to it.
+        /// Finds the ends of least squared error. The greater colour comes first, so that blocks have four
+        /// colours in all decoders; a block of one colour has the one next to the first.
         #[inline]
         #[target_feature(enable = $features)]
         fn chroma_ends(sums: &ChromaSums, scale: Vector) -> Chroma {
@@ -215,6 +215,8 @@ macro_rules! kernel {
         fn fitted_octets(sums: &ChromaSums, scale: Vector) -> Vector {
             let (places, squares) =
                 (and(sums.places, set1_epi16(63)), srli_epi32::<6>(sums.places));
+            // Of both factors of a lane's 32 bits, one is never negative: its upper half is 0, and that half
+            // adds nothing.
             let products = madd_epi16(sums.totals, places);
             let covariances = sub_epi32(slli_epi32::<4>(sums.weighted), products);
             let variances = sub_epi32(slli_epi32::<4>(squares), madd_epi16(places, places));

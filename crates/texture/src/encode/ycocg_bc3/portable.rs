@@ -101,7 +101,7 @@ impl Diagonal {
         let scale = i32::from(scale_within(low.map(centred), high.map(centred)));
         let [low, high] = [low, high].map(|corner| corner.map(i32::from));
         let range = [high[0] - low[0], high[1] - low[1]];
-        // Their sum with the factors of 255 fits in 16 bits.
+        // 255 times the sum of both fits in 16 bits.
         let mut weights = range.map(|range| (range * scale) >> 2);
         // A third of the length after both ends moved inwards by a 32nd of it.
         let third = ((weights[0] * range[0] + weights[1] * range[1]) * 20_480) >> 16;
