@@ -11,7 +11,7 @@ pub enum InstructionSet {
     Neon,
     /// Vectors of 256 bits; four blocks are encoded at a time.
     Avx2,
-    /// Vectors of 512 bits (AVX-512 F, BW and VL); eight blocks are encoded at a time.
+    /// Vectors of 512 bits (AVX-512 F, BW, VL and VNNI); eight blocks are encoded at a time.
     Avx512,
 }
 

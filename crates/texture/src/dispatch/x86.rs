@@ -18,7 +18,7 @@ use crate::{InstructionSet, convert};
 #[derive(Clone, Copy, Debug)]
 struct Avx2(());
 
-/// Proof that the processor has AVX-512 F, BW and VL.
+/// Proof that the processor has AVX-512 F, BW, VL and VNNI.
 #[derive(Clone, Copy, Debug)]
 struct Avx512(());
 
@@ -49,7 +49,8 @@ impl Avx512 {
     fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl");
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vnni");
         found.then_some(Self(()))
     }
 
@@ -65,7 +66,7 @@ impl Avx512 {
 }
 
 kernels!(encode_by_avx2, avx2, "avx2");
-kernels!(encode_by_avx512, avx512, "avx512f,avx512bw,avx512vl");
+kernels!(encode_by_avx512, avx512, "avx512f,avx512bw,avx512vl,avx512vnni");
 
 /// Returns whether this processor has an instruction set.
 pub(crate) fn has(set: InstructionSet) -> bool {
@@ -112,7 +113,7 @@ pub(crate) fn vectorised<L: Loop>(set: InstructionSet, arguments: L::Arguments<'
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn compiled_for_avx512<L: Loop>(arguments: L::Arguments<'_>) {
     L::run(arguments);
 }

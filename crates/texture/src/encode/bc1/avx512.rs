@@ -4,4 +4,4 @@ use crate::encode::strip::Strip;
 #[allow(clippy::wildcard_imports, reason = "the macro uses these operations")]
 use crate::encode::vectors::avx512::*;
 
-kernel!("avx512f,avx512bw,avx512vl");
+kernel!("avx512f,avx512bw,avx512vl,avx512vnni");

@@ -9,7 +9,7 @@ macro_rules! kernel {
             pub(in crate::encode) colours: Vector,
             /// The direction of the line from the lesser end, with a signed byte for each channel.
             pub(in crate::encode) weights: Vector,
-            /// The place of the line's middle.
+            /// The place of the line's middle, negative.
             middle: Vector,
             /// In the upper 16 bits, a third of the line's length.
             pub(in crate::encode) third: Vector,
@@ -30,7 +30,7 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn blocks([left, right]: [[Vector; 4]; 2]) -> Vector {
-            let ends = ends(&left, &right);
+            let ends = line(diagonal(&left, &right));
             joined(ends.colours, left_indices(&left, &ends), right_indices(&right, &ends))
         }
 
@@ -51,6 +51,12 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn ends(left: &[Vector; 4], right: &[Vector; 4]) -> Ends {
+            line(diagonal(left, right))
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn diagonal(left: &[Vector; 4], right: &[Vector; 4]) -> Vector {
             let ends = gathered(rows_folded(left), rows_folded(right));
             let corners = xor(ends, greater());
             let falls = falling(left, right, not(avg_epu8(corners, swap(corners))));
@@ -59,7 +65,7 @@ macro_rules! kernel {
             let inset = add_epi8(eighth, and(srli_epi16::<6>(range), set1_epi8(0x03)));
             let ends = add_epi8(ends, avg_epu8(inset, set1_epi8(0)));
             let ends = xor(ends, greater());
-            line(xor(ends, and(xor(ends, swap(ends)), falls)))
+            xor(ends, and(xor(ends, swap(ends)), falls))
         }
 
         /// Finds the lines between ends with a byte for each channel.
@@ -89,6 +95,7 @@ macro_rules! kernel {
             let red_blue = madd_epi16(red_blue, red_blue_weight);
             let places = add_epi32(red_blue, madd_epi16(green, green_weight));
             let [middle, third] = middle_and_third(places);
+            let middle = sub_epi32(set1_epi32(0), middle);
             Ends { colours, weights, middle, third, exchanged }
         }
 
@@ -211,8 +218,7 @@ macro_rules! kernel {
         #[inline]
         #[target_feature(enable = $features)]
         fn places(row: Vector, weights: Vector, middle: Vector) -> Vector {
-            let halves = maddubs_epi16(row, weights);
-            sub_epi32(madd_epi16(halves, set1_epi16(1)), middle)
+            dpbusd_epi32(middle, row, weights)
         }
     };
 }

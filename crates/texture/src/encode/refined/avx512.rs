@@ -7,4 +7,4 @@ use crate::encode::strip::Strip;
 use crate::encode::vectors::avx512::*;
 use crate::encode::ycocg_bc3::avx512 as chroma;
 
-kernel!("avx512f,avx512bw,avx512vl");
+kernel!("avx512f,avx512bw,avx512vl,avx512vnni");

@@ -196,7 +196,7 @@ macro_rules! kernel {
                 shuffle_epi32::<0b10_10_10_10>(places),
                 shuffle_epi32::<0b11_11_11_11>(places),
             ];
-            let squares = madd_epi16(maddubs_epi16(places, places), set1_epi16(1));
+            let squares = dpbusd_epi32(set1_epi32(0), places, places);
             let squares = add_epi32(squares, shuffle_epi32::<0b01_00_11_10>(squares));
             let squares = add_epi32(squares, swap(squares));
             Sums { weighted: weighted(&pixels.rows, times), squares }

@@ -44,6 +44,14 @@ pub(in crate::encode) type Floats = __m256;
 /// Bytes of a vector.
 pub(in crate::encode) const WIDTH: usize = 32;
 
+/// Adds to each 32-bit element the products of four bytes of `a` and four signed bytes of `b`. The sum of two of them
+/// must fit in 16 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::encode) fn dpbusd_epi32(sums: Vector, a: Vector, b: Vector) -> Vector {
+    add_epi32(sums, madd_epi16(maddubs_epi16(a, b), set1_epi16(1)))
+}
+
 /// Repeats the bytes in each lane.
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -96,7 +96,7 @@ macro_rules! shared {
         #[inline]
         #[target_feature(enable = $features)]
         pub(in crate::encode) fn four_in_a_byte(indices: Vector) -> Vector {
-            madd_epi16(maddubs_epi16(indices, set1_epi16(0x0401)), set1_epi32(0x0010_0001))
+            dpbusd_epi32(set1_epi32(0), indices, set1_epi32(0x4010_0401))
         }
 
         /// Computes the indices of sixteen places relative to the middle, each in a byte.

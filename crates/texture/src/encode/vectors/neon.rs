@@ -200,6 +200,14 @@ pub(in crate::encode) fn maddubs_epi16(a: Vector, b: Vector) -> Vector {
     bytes!(s16, vqaddq_s16(vuzp1q_s16(lower, upper), vuzp2q_s16(lower, upper)))
 }
 
+/// Adds to each 32-bit element the products of four bytes of `a` and four signed bytes of `b`. The sum of two of them
+/// must fit in 16 bits.
+#[inline]
+#[target_feature(enable = "neon")]
+pub(in crate::encode) fn dpbusd_epi32(sums: Vector, a: Vector, b: Vector) -> Vector {
+    add_epi32(sums, madd_epi16(maddubs_epi16(a, b), set1_epi16(1)))
+}
+
 #[inline]
 #[target_feature(enable = "neon")]
 pub(in crate::encode) fn cvtepi32_ps(vector: Vector) -> Floats {
