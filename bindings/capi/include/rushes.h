@@ -727,7 +727,7 @@ typedef struct rushes_frame rushes_frame;
 // A graphics processor, used through Vulkan.
 typedef struct rushes_gpu rushes_gpu;
 
-// A frame in the memory of a graphics processor, held by the application: one that was received, or one to draw.
+// A frame in the memory of a graphics processor, held by the application: a received frame, or a canvas.
 typedef struct rushes_gpu_frame rushes_gpu_frame;
 
 // The frames of a media file or of a live source, one by one.
@@ -1432,7 +1432,7 @@ typedef void (*rushes_gpu_hook)(void *user);
 typedef struct rushes_gpu_frame_view {
     // The number of octets of the frame, in the order of the tiles of its format.
     size_t len;
-    // Its number in the stream, from 0; of no meaning in a frame to draw, as are the packets and times below.
+    // Its number in the stream, from 0. In a canvas it has no meaning, and neither have the packets and the time.
     uint64_t number;
     // Its format, such as "bc1"; valid until rushes_gpu_frame_release().
     const char *format;

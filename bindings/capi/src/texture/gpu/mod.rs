@@ -27,7 +27,7 @@ pub(super) use graphics::{Canvases, Sink};
 pub struct Gpu(pub(super) graphics::Device);
 handle_type!(Gpu, 10, "graphics processor");
 
-/// A frame in the memory of a graphics processor, held by the application: one that was received, or one to draw.
+/// A frame in the memory of a graphics processor, held by the application: a received frame, or a canvas.
 #[derive(Debug)]
 pub struct GpuFrame {
     pub(super) frame: graphics::Frame,
@@ -81,7 +81,7 @@ pub struct GpuDescription {
 pub struct GpuFrameView {
     /// The number of octets of the frame, in the order of the tiles of its format.
     pub len: usize,
-    /// Its number in the stream, from 0; of no meaning in a frame to draw, as are the packets and times below.
+    /// Its number in the stream, from 0. In a canvas it has no meaning, and neither have the packets and the time.
     pub number: u64,
     /// Its format, such as "bc1"; valid until rushes_gpu_frame_release().
     pub format: *const c_char,
